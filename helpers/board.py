@@ -1,0 +1,95 @@
+"""The board of one experiment: a few numbers that the child writes and the watcher reads."""
+
+import mmap
+from enum import IntEnum
+from pathlib import Path
+
+from helpers.records import Counters
+
+BOARD_VARIABLE = "LARGER_THAN_RAM_BOARD"  # names the board's file; set by a run for its child
+
+
+class Phase(IntEnum):
+    """Where the child stands, as it says on its board."""
+
+    STARTING = 0
+    READY = 1  # imports are done: the watcher may take the baseline
+    GO = 2  # the watcher has it: the function may start
+    DONE = 3  # the function has ended: the watcher may take a last look
+    LEAVE = 4  # the watcher has it: the child may end
+
+
+class Board:
+    """A few numbers in a file mapped by the child, which writes, and the watcher, which reads.
+
+    Every field is one aligned 8-byte word with one writer, so no lock is needed. A file and not
+    `multiprocessing.shared_memory`: a killed process must leave nothing in /dev/shm.
+    """
+
+    SIZE = 4096
+
+    def __init__(self, path: Path) -> None:
+        with path.open("r+b") as file:
+            self._map = mmap.mmap(file.fileno(), self.SIZE)
+        self._ints = memoryview(self._map).cast("q")
+        self._floats = memoryview(self._map).cast("d")
+
+    @classmethod
+    def create(cls, path: Path) -> "Board":
+        """Make the file, all zeros, and map it."""
+        path.write_bytes(bytes(cls.SIZE))
+        return cls(path)
+
+    @property
+    def phase(self) -> Phase:
+        """Return where the child stands."""
+        return Phase(self._ints[0])
+
+    @phase.setter
+    def phase(self, phase: Phase) -> None:
+        self._ints[0] = phase
+
+    @property
+    def started(self) -> float:
+        """Return the monotonic time at which the function was called, or 0.0 before."""
+        return self._floats[1]
+
+    @started.setter
+    def started(self, seconds: float) -> None:
+        self._floats[1] = seconds
+
+    @property
+    def owner(self) -> int:
+        """Return the pid of the one process whose `track` counts: workers inherit the variable."""
+        return self._ints[2]
+
+    @owner.setter
+    def owner(self, pid: int) -> None:
+        self._ints[2] = pid
+
+    def read(self) -> Counters:
+        """Return the counters as they stand."""
+        samples, batches, data_bytes, expected = self._ints[3:7]
+        waiting, working = self._floats[7:9]
+        return Counters(samples, batches, data_bytes, waiting, working, expected or None)
+
+    def expect(self, batches: int) -> None:
+        """Add to the number of batches that are to come."""
+        self._ints[6] += batches
+
+    def add_batch(self, *, samples: int, data_bytes: int, waiting: float) -> None:
+        """Add a batch that has just arrived."""
+        self._ints[3] += samples
+        self._ints[4] += 1
+        self._ints[5] += data_bytes
+        self._floats[7] += waiting
+
+    def add_work(self, seconds: float) -> None:
+        """Add the time spent on a batch."""
+        self._floats[8] += seconds
+
+    def close(self) -> None:
+        """Unmap the file."""
+        self._ints.release()
+        self._floats.release()
+        self._map.close()

@@ -1,0 +1,113 @@
+"""The other end of `run`: a fresh process that calls one function and says how it went.
+
+It is started early and kept waiting with torch imported, so that a run need not wait for that.
+Its input is the word "go" (it stands in its cgroup now), then one pickled `Order`, then nothing
+until it ends. It writes `result` into its folder: a pickled `Result`. No file means that it died.
+"""
+
+import faulthandler
+import gc
+import multiprocessing
+import os
+import pickle
+import sys
+import time
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from helpers.board import BOARD_VARIABLE, Board, Phase
+
+WATCHER_SECONDS = 3.0  # to wait for a look of the watcher's; without one the run goes on
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to do, as far as it can be said without the lesson's own classes."""
+
+    call: bytes  # the pickled (function, arguments): read after `path` is in place
+    path: list[str]  # the kernel's sys.path: lesson modules are on it
+    folder: str  # to work in
+    environment: dict[str, str]
+    start_method: str  # of the DataLoader workers
+
+
+@dataclass(frozen=True)
+class Result:
+    """How the call went."""
+
+    value: Any = None
+    error: str = ""  # "ValueError: ..." when it raised
+    traceback: str = ""
+
+
+def main() -> None:
+    """Wait for an order, carry it out, and leave."""
+    folder = Path(sys.argv[1])
+    faulthandler.enable()  # a crash names the line on standard error
+    if not sys.stdin.buffer.readline():
+        return  # the kernel has gone
+    import torch.utils.data  # noqa: F401 - this is what the early start is for
+
+    (folder / "warm").touch()
+    try:
+        order: Order = pickle.load(sys.stdin.buffer)
+    except EOFError:
+        return  # a spare that was never used
+    board = Board(folder / "board")
+    result = _carry_out(order, board, folder)
+    _let_the_watcher_look(board, Phase.DONE)
+    _leave(result, folder)
+
+
+def _carry_out(order: Order, board: Board, folder: Path) -> Result:
+    sys.path[:] = order.path
+    os.environ.update(order.environment)
+    os.environ[BOARD_VARIABLE] = str(folder / "board")
+    os.chdir(order.folder)
+    # The one place where this may be set: the process is ours, and workers must follow it.
+    multiprocessing.set_start_method(order.start_method, force=True)
+    board.owner = os.getpid()
+    try:
+        function, arguments = pickle.loads(order.call)
+        _let_the_watcher_look(board, Phase.READY)
+        board.started = time.monotonic()
+        return Result(function(*arguments))
+    except BaseException as error:  # noqa: BLE001 - whatever it is, it is the result
+        return Result(
+            error="".join(traceback.format_exception_only(error)).strip(),
+            traceback=_readers_traceback(error),
+        )
+
+
+def _let_the_watcher_look(board: Board, phase: Phase) -> None:
+    """Stand still while the watcher takes an exact look."""
+    board.phase = phase
+    patience = time.monotonic() + WATCHER_SECONDS
+    while board.phase is phase and time.monotonic() < patience:
+        time.sleep(0.0005)
+
+
+def _readers_traceback(error: BaseException) -> str:
+    """Return the traceback without this module's own lines at its top."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
+        frames = frames.tb_next
+    return "".join(traceback.format_exception(type(error), error, frames))
+
+
+def _leave(result: Result, folder: Path) -> None:
+    """Write the result whole or not at all, and end at once: workers are the watcher's to end."""
+    try:
+        content = pickle.dumps(result)
+    except Exception as error:  # noqa: BLE001 - any class may refuse, in its own way
+        kind = type(result.value).__name__
+        reason = f"the function returned a {kind} that cannot be pickled ({error})"
+        content = pickle.dumps(Result(error=f"TypeError: {reason}: return numbers or arrays"))
+    (folder / "result.part").write_bytes(content)
+    (folder / "result.part").replace(folder / "result")
+    gc.collect()  # a loader held by the frames of an exception ends its workers in good order
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

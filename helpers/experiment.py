@@ -1,0 +1,259 @@
+"""Run one function in a fresh child process under a RAM budget, and record what happens.
+
+    >>> run(one_epoch, LoadsEverything, "features.npy", ram_budget="1 GiB")
+    one_epoch(LoadsEverything): killed: over its 1 GiB budget, by the kernel (cgroup v2) after 1.4 s
+
+The kernel watches, the child suffers. A failure on purpose is a result: whatever becomes of the
+child, `run` returns a record. It raises only for its own arguments, before anything starts.
+"""
+
+import contextlib
+import dataclasses
+import json
+import os
+import pickle
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+from helpers.child import Order, Result
+from helpers.live import choose_view
+from helpers.memory import Measure, TreeSampler, measure_name
+from helpers.packing import choose_start_method, pack, title_of
+from helpers.records import Counters, Guess, Outcome, ProcessPeak, Run, Sample, View
+from helpers.spare import Spare, bench
+from helpers.units import format_bytes, parse_size
+from helpers.watcher import Task, Verdict
+
+POLL_SECONDS = 0.05
+LAST_WORDS_SECONDS = 2.0  # for a child that has written its result and does not end
+
+
+def run(
+    function: Callable[..., Any],
+    *args: Any,
+    ram_budget: str | int = "1 GiB",
+    start_method: str | None = None,
+    timeout: float = 300.0,
+    title: str | None = None,
+    guess: Guess | None = None,
+    view: View | None = None,
+) -> Run:
+    """Call `function(*args)` in a fresh child process and return the record of what happened.
+
+    `ram_budget` is for the child and its workers together, in bytes or as "1 GiB". `start_method`
+    is what DataLoader workers use ("fork", "spawn", "forkserver"; None: the one named by
+    LARGER_THAN_RAM_START_METHOD, else this Python's default). `timeout` is in seconds. `guess` is
+    drawn beside the measurement. `view` shows the run while it goes on; None chooses by where we
+    are: a live figure in a notebook, a line in a terminal.
+
+    The function and its arguments are pickled, so they must come from an importable module: a
+    %%importable cell, or a file. Interrupting the kernel stops the child and returns what was seen.
+
+    Raises ValueError for a budget, start method or timeout that cannot be, and TypeError for a
+    function or arguments that the child could not receive.
+    """
+    title = title or title_of(function, args)
+    budget_bytes = parse_size(ram_budget)
+    if not timeout > 0:
+        raise ValueError(f"timeout is {timeout}: pass a number of seconds above zero")
+    order = Order(
+        call=pack(function, args),
+        path=list(sys.path),
+        folder=os.getcwd(),  # noqa: PTH109 - it goes to os.chdir
+        environment=dict(os.environ),
+        start_method=choose_start_method(start_method),
+    )
+    spare = bench.take()
+    try:
+        _check_budget(spare, budget_bytes)
+        experiment = Experiment(spare, order, budget_bytes, timeout, title, guess)
+        return experiment.record(view or choose_view(title, budget_bytes, experiment.enforced_by))
+    finally:
+        _uninterrupted(spare.put_away)
+        bench.warm_up()  # while the reader reads
+
+
+class Experiment:
+    """One child at work, from its order to its record."""
+
+    def __init__(
+        self,
+        spare: Spare,
+        order: Order,
+        budget_bytes: int,
+        timeout: float,
+        title: str,
+        guess: Guess | None,
+    ) -> None:
+        self.spare, self.order, self.guess = spare, order, guess
+        self.budget_bytes, self.timeout, self.title = budget_bytes, timeout, title
+        group = spare.group
+        self.enforced_by = f"kernel (cgroup v{group.version})" if group else "watcher"
+        self.samples: list[Sample] = []
+        self.verdict: Verdict | None = None
+        self._reader = threading.Thread(target=self._read_watcher, daemon=True)
+
+    def record(self, view: View) -> Run:
+        """Carry the order out, let `view` show it, and return the record."""
+        stopped = False
+        try:
+            self._start()
+            stopped = self._wait(view)
+        except KeyboardInterrupt:
+            stopped = True
+        _uninterrupted(lambda: self._end(stopped))
+        run = self._run()
+        view.finish(run)
+        return run
+
+    def _start(self) -> None:
+        group = self.spare.group
+        if group is not None:
+            group.set_limit(self.budget_bytes)
+        task = Task(
+            pid=self.spare.process.pid,
+            budget_bytes=self.budget_bytes,
+            timeout=self.timeout,
+            folder=str(self.spare.folder),
+            group=str(group.path) if group else "",
+            version=group.version if group else 0,
+            measure=_measure(),
+        )
+        self._reader.start()
+        self._tell_watcher(json.dumps(dataclasses.asdict(task)))
+        self.spare.give(self.order)
+
+    def _wait(self, view: View) -> bool:
+        """Return when the child has ended: True if the reader has stopped it."""
+        over_for = 0.0
+        while over_for < LAST_WORDS_SECONDS and self._reader.is_alive():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.spare.process.wait(timeout=POLL_SECONDS)
+                return False
+            if (self.spare.folder / "result").exists():
+                over_for += POLL_SECONDS
+            view.update(self.samples)
+            if view.stop_requested():
+                return True
+        return False
+
+    def _end(self, stopped: bool) -> None:
+        """Let the watcher end what is left, and wait for its verdict."""
+        if stopped:
+            self._tell_watcher("stop")
+        with contextlib.suppress(OSError):
+            self.spare.watcher.stdin.close()  # type: ignore[union-attr]
+        if self._reader.ident is not None:
+            self._reader.join(timeout=10)
+        if stopped and self.verdict is None:
+            self.verdict = Verdict("stopped", 0, all_gone=False, cpu_seconds=0.0)
+
+    def _tell_watcher(self, line: str) -> None:
+        with contextlib.suppress(OSError, ValueError):  # it may have ended: its silence tells
+            self.spare.watcher.stdin.write(line + "\n")  # type: ignore[union-attr]
+            self.spare.watcher.stdin.flush()  # type: ignore[union-attr]
+
+    def _read_watcher(self) -> None:
+        for line in self.spare.watcher.stdout or ():
+            record = json.loads(line)
+            if "reason" in record:
+                peaks = tuple(ProcessPeak(**peak) for peak in record.pop("peaks"))
+                self.verdict = Verdict(**record, peaks=peaks)
+            else:
+                counters = Counters(**record.pop("counters"))
+                self.samples.append(Sample(**record, counters=counters))
+
+    def _run(self) -> Run:
+        result = self._result()
+        outcome, error = self._outcome(result)
+        return Run(
+            title=self.title,
+            outcome=outcome,
+            seconds=self.samples[-1].seconds if self.samples else 0.0,
+            budget_bytes=self.budget_bytes,
+            enforced_by=self.enforced_by,
+            measure=measure_name(_measure()),
+            start_method=self.order.start_method,
+            samples=tuple(self.samples),
+            peaks=self.verdict.peaks if self.verdict else (),
+            value=result.value if result and not result.error else None,
+            error=error,
+            traceback=result.traceback if result else "",
+            stdout=self.spare.read("stdout"),
+            stderr=self.spare.read("stderr"),
+            guess=self.guess,
+        )
+
+    def _result(self) -> Result | None:
+        try:
+            result: Result = pickle.loads((self.spare.folder / "result").read_bytes())
+        except FileNotFoundError:
+            return None
+        except Exception as error:  # noqa: BLE001 - any class may refuse to be loaded, in its own way
+            return Result(error=f"TypeError: the function's value cannot be loaded here: {error}")
+        return result
+
+    def _outcome(self, result: Result | None) -> tuple[Outcome, str]:
+        verdict, code = self.verdict, self.spare.process.poll()
+        if verdict is None:
+            return Outcome.CRASHED, f"the watcher died: {self.spare.read('watcher-stderr', 1)}"
+        if result is not None and not result.error:
+            return Outcome.FINISHED, ""
+        error = result.error if result else ""
+        lost_group = verdict.kernel_kills is None and code == -signal.SIGKILL
+        if verdict.kernel_kills or lost_group or verdict.reason == "over budget":
+            return Outcome.KILLED, error
+        if verdict.reason == "timed out":
+            return Outcome.TIMED_OUT, f"not finished after {self.timeout:g} s"
+        if verdict.reason == "stopped":
+            return Outcome.STOPPED, ""
+        if result is not None:
+            return Outcome.RAISED, error
+        return Outcome.CRASHED, _how_it_died(code, self.spare.read("stderr"))
+
+
+def _measure() -> Measure:
+    """Return how to measure memory: "psutil" forces what systems without /proc have."""
+    measure = os.environ.get("LARGER_THAN_RAM_MEASURE", "auto")
+    if measure not in ("auto", "proc", "psutil"):
+        raise ValueError(f"LARGER_THAN_RAM_MEASURE is {measure!r}: use auto, proc or psutil")
+    return cast(Measure, measure)
+
+
+def _check_budget(spare: Spare, budget_bytes: int) -> None:
+    """Refuse a budget that is used up before the function starts."""
+    with TreeSampler(spare.process.pid, measure=_measure()) as sampler:
+        look = sampler.exact()
+    needed = look.anonymous_bytes + look.shared_bytes
+    if budget_bytes < needed * 1.1:
+        raise ValueError(
+            f"ram_budget {format_bytes(budget_bytes)} is too small: Python and torch alone take "
+            f"{format_bytes(needed)} here. Pass at least {format_bytes(2 * needed)}"
+        )
+
+
+def _how_it_died(code: int | None, stderr: str) -> str:
+    if code is None or code >= 0:
+        return f"the process left without a word (exit code {code})"
+    died_of = signal.Signals(-code)
+    if died_of is signal.SIGKILL:
+        return "SIGKILL, not by its budget: the machine itself may be out of memory"
+    # What faulthandler wrote: the innermost Python line comes first.
+    place = re.search(r'^Fatal Python error.*?File "([^"]+)", line (\d+)', stderr, re.DOTALL | re.M)
+    where = f", at {Path(place[1]).name} line {place[2]}" if place else ""
+    return f"{died_of.name} ({signal.strsignal(died_of)}){where}"
+
+
+def _uninterrupted(action: Callable[[], None]) -> None:
+    """Do something to its end, however often the reader interrupts."""
+    while True:
+        try:
+            return action()
+        except KeyboardInterrupt:
+            continue

@@ -1,0 +1,116 @@
+"""Finished figures as a notebook shows them: an image with alternative text, and its numbers.
+
+The image travels as an HTML `img` because JupyterLab's renderer of `image/png` reads width and
+height from the metadata but no alternative text (jupyter/enhancement-proposals issue 120 is open).
+"""
+
+import base64
+import html
+import io
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from helpers.figure_style import pixels
+from helpers.records import Run
+from helpers.units import format_bytes, format_rate
+
+RECORD_TYPE = "application/vnd.larger-than-ram.run+json"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A finished figure and the words that stand for it where it cannot be seen."""
+
+    figure: Figure
+    alt: str
+
+    def png(self) -> bytes:
+        """Return the figure as a PNG file."""
+        stream = io.BytesIO()
+        self.figure.canvas.print_png(stream)
+        return stream.getvalue()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        del include, exclude  # IPython filters by them itself
+        return {"text/plain": self.alt, "text/html": self.html()}
+
+    def html(self) -> str:
+        """Return the figure as an `img` that needs no other file."""
+        width, height = pixels(self.figure)
+        return (
+            f'<img alt="{html.escape(self.alt)}" width="{width}" height="{height}" '
+            f'src="data:image/png;base64,{base64.b64encode(self.png()).decode()}">'
+        )
+
+    def __repr__(self) -> str:
+        return self.alt
+
+
+def alt_text(run: Run) -> str:
+    """Return what the figure of a run shows, in two sentences with its numbers.
+
+    'np.load in __init__: killed: over its 1 GiB budget, by the watcher after 2.1 s. Anonymous
+    memory rose from 180 MiB to 1 GiB; no batch was counted.'
+    """
+    memory = (
+        f"Anonymous memory rose from {format_bytes(run.baseline_anonymous_bytes)} "
+        f"to {format_bytes(run.peak_anonymous_bytes)} of a {format_bytes(run.budget_bytes)} budget"
+        if run.samples
+        else "No memory was sampled"
+    )
+    loop = (
+        f"{run.counters.samples:,} samples came at {format_rate(run.samples_per_second)}, "
+        f"{run.waiting_share:.0%} of the time spent waiting for data"
+        if run.counters.samples
+        else "no batch was counted"
+    )
+    guess = f" {guess_words(run).capitalize()}." if guess_words(run) else ""
+    return f"{run.title}: {run.ending} after {run.seconds:.1f} s. {memory}; {loop}.{guess}"
+
+
+def guess_words(run: Run) -> str:
+    """Return the reader's guess beside what was measured, or nothing where there is no guess."""
+    guess = run.guess
+    if guess is None or guess.value is None:
+        return ""
+    said = f"you said {guess.value:,g} {guess.unit}"
+    measured = _measured(run, guess.unit)
+    return f"{said}, measured {measured}" if measured else said
+
+
+def _measured(run: Run, unit: str) -> str:
+    if unit in ("KiB", "MiB", "GiB", "TiB"):
+        return format_bytes(run.peak_anonymous_bytes)
+    if unit == "samples/s":
+        return format_rate(run.samples_per_second)
+    if unit in ("s", "seconds"):
+        return f"{run.seconds:.1f} {unit}"
+    return f"{run.counters.samples:,} samples" if unit == "samples" else ""
+
+
+def numbers(run: Run) -> dict[str, Any]:
+    """Return a run's numbers as JSON can hold them, so that a saved notebook carries its record."""
+    counters = run.counters
+    return {
+        "title": run.title,
+        "outcome": run.outcome.value,
+        "ending": run.ending,
+        "seconds": run.seconds,
+        "budget_bytes": run.budget_bytes,
+        "enforced_by": run.enforced_by,
+        "baseline_anonymous_bytes": run.baseline_anonymous_bytes,
+        "peak_anonymous_bytes": run.peak_anonymous_bytes,
+        "read_bytes": run.read_bytes,
+        "samples_per_second": run.samples_per_second,
+        "waiting_share": run.waiting_share,
+        "counters": {
+            "samples": counters.samples,
+            "batches": counters.batches,
+            "data_bytes": counters.data_bytes,
+            "waiting_seconds": counters.waiting_seconds,
+            "working_seconds": counters.working_seconds,
+            "expected_batches": counters.expected_batches,
+        },
+    }

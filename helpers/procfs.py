@@ -1,0 +1,137 @@
+"""What Linux tells about one process, read cheaply from /proc.
+
+A kept descriptor of `status` is read again in place: cheaper than opening it, and it belongs to
+that one process for good, so a process number that is used again is never mistaken for it.
+"""
+
+import os
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+_PPID = re.compile(rb"\nPPid:\s+(\d+)")
+_STATUS = re.compile(
+    rb"\nVmRSS:\s+(\d+) kB\nRssAnon:\s+(\d+) kB\nRssFile:\s+(\d+) kB\nRssShmem:\s+(\d+) kB"
+)
+_ROLLUP = re.compile(
+    rb"\nRss:\s+(\d+) kB.*\nPss_Anon:\s+(\d+) kB\nPss_File:\s+(\d+) kB\nPss_Shmem:\s+(\d+) kB",
+    re.DOTALL,
+)
+_READ = re.compile(rb"\nread_bytes: (\d+)")
+_ENOUGH = 1 << 16  # more than any of these files holds
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessLook:
+    """One process in one look. Kinds of an exact look share pages out; a cheap one does not."""
+
+    pid: int
+    ppid: int
+    anonymous_bytes: int
+    file_bytes: int
+    shared_bytes: int
+    rss_bytes: int
+
+
+def _read(path: str) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(descriptor, _ENOUGH)
+    finally:
+        os.close(descriptor)
+
+
+def _look(pid: int, ppid: int, kibibytes: re.Match[bytes]) -> ProcessLook:
+    rss, anonymous, file, shared = (int(group) * 1024 for group in kibibytes.groups())
+    return ProcessLook(pid, ppid, anonymous, file, shared, rss)
+
+
+class Process:
+    """One process. Making it, and looking at it, raise OSError when there is no such process."""
+
+    def __init__(self, pid: int, proc: str) -> None:
+        self.pid = pid
+        self.ppid = 0  # as last seen: it changes when the parent dies
+        self._folder = f"{proc}/{pid}"
+        self._status = os.open(f"{self._folder}/status", os.O_RDONLY)
+        try:
+            self._io: int | None = os.open(f"{self._folder}/io", os.O_RDONLY)
+        except OSError:  # another user's, or a kernel built without it
+            self._io = None
+
+    def cheap(self) -> ProcessLook | None:
+        """Return the process's own count of its pages, or None for a zombie, which has none."""
+        text = os.pread(self._status, _ENOUGH, 0)
+        ppid, kinds = _PPID.search(text), _STATUS.search(text)
+        self.ppid = int(ppid[1]) if ppid else 0
+        return _look(self.pid, self.ppid, kinds) if kinds else None
+
+    def exact(self, cheap: ProcessLook) -> ProcessLook | None:
+        """Return the same process with its share of every page (PSS), or None if not allowed.
+
+        Opened anew each time: this file belongs to the memory map, and exec replaces that.
+        """
+        try:
+            kinds = _ROLLUP.search(_read(f"{self._folder}/smaps_rollup"))
+        except OSError:
+            return None
+        return _look(self.pid, cheap.ppid, kinds) if kinds else None
+
+    def read_bytes(self) -> int | None:
+        """Return what it, its threads and the children it has waited for read from the disk."""
+        found = _READ.search(os.pread(self._io, _ENOUGH, 0)) if self._io is not None else None
+        return int(found[1]) if found else None
+
+    def children(self) -> list[int]:
+        """Return the children of all its threads."""
+        found = []
+        try:
+            with os.scandir(f"{self._folder}/task") as tasks:
+                for task in tasks:
+                    found += _read(f"{task.path}/children").split()
+        except OSError:  # a thread or the process ended while we looked
+            pass
+        return [int(pid) for pid in found]
+
+    def close(self) -> None:
+        """Give the descriptors back."""
+        os.close(self._status)
+        if self._io is not None:
+            os.close(self._io)
+
+
+def lists_children(proc: str) -> bool:
+    """Return whether this kernel lists a thread's children."""
+    return Path(proc, "thread-self", "children").exists()
+
+
+def children_by_scan(proc: str) -> dict[int, list[int]]:
+    """Return every process's children by asking all processes for their parent: the slow way."""
+    children = defaultdict(list)
+    with os.scandir(proc) as entries:
+        for entry in entries:
+            if entry.name.isdigit():
+                try:
+                    stat = _read(f"{entry.path}/stat")
+                except OSError:  # it ended while we looked
+                    continue
+                # The name stands in parentheses and may hold spaces and parentheses itself.
+                children[int(stat.rpartition(b")")[2].split()[1])].append(int(entry.name))
+    return children
+
+
+def reports_pss(proc: str) -> bool:
+    """Return whether this kernel shares pages out by kind (Linux 5.4 and later)."""
+    try:
+        return _ROLLUP.search(_read(f"{proc}/self/smaps_rollup")) is not None
+    except OSError:
+        return False
+
+
+def reports_kinds(proc: str) -> bool:
+    """Return whether there is a /proc that tells anonymous, file-backed and shared pages apart."""
+    try:
+        return _STATUS.search(_read(f"{proc}/self/status")) is not None
+    except OSError:
+        return False

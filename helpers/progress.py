@@ -1,0 +1,124 @@
+"""Count what a training loop gets from its loader, and what it waits for.
+
+`track(loader)` yields the loader's batches and changes nothing else. Inside `run` it publishes its
+counters on a board in shared memory, where the watcher reads them; outside it is a progress bar.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from tqdm import tqdm
+
+from helpers.board import BOARD_VARIABLE, Board
+
+Batch = TypeVar("Batch")
+
+def track(
+    loader: Iterable[Batch],
+    *,
+    seconds: float | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Iterator[Batch]:
+    """Yield the loader's batches and count samples, bytes, and seconds waited and worked.
+
+    `seconds` ends the loop after so many seconds: a part of an epoch where a whole one would take
+    too long. A batch is a tensor or array, or a list, tuple or dict of them; its samples are the
+    length of the first one. Raises TypeError when `loader` cannot be iterated.
+    """
+    if seconds is not None and seconds <= 0:
+        raise ValueError(f"seconds is {seconds}: pass a number above zero, or leave it out")
+    start = clock()  # before iter(): starting workers is waiting, too
+    try:
+        batches = iter(loader)
+    except TypeError:
+        raise TypeError(
+            f"track got {type(loader).__name__}, which cannot be iterated: "
+            "pass a DataLoader, or any iterable of batches"
+        ) from None
+    board = _own_board()
+    if board is None:
+        return _shown(_until(batches, seconds, start, clock), _length(loader))
+    board.expect(_length(loader) or 0)
+    return _published(_until(batches, seconds, start, clock), board, start, clock)
+
+
+def count(batch: object) -> tuple[int, int]:
+    """Return a batch's samples (the length of its first array) and the bytes of its arrays."""
+    samples, data_bytes = _count(batch)
+    return (1 if samples is None else samples), data_bytes
+
+
+def _count(batch: object) -> tuple[int | None, int]:
+    shape = getattr(batch, "shape", None)
+    if shape is not None:
+        return (shape[0] if len(shape) else None), int(getattr(batch, "nbytes", 0))
+    if isinstance(batch, (bytes, str)):
+        return None, len(batch)
+    parts: Iterable[object] = ()
+    if isinstance(batch, Mapping):
+        parts = batch.values()
+    elif isinstance(batch, (list, tuple)):
+        if batch and isinstance(batch[0], (bytes, str)):  # a collated list of strings
+            return len(batch), sum(len(text) for text in batch)
+        parts = batch
+    samples, data_bytes = None, 0
+    for part in parts:
+        part_samples, part_bytes = _count(part)
+        samples = part_samples if samples is None else samples
+        data_bytes += part_bytes
+    return samples, data_bytes
+
+
+def _own_board() -> Board | None:
+    """Return the board of the run that this process is the child of. Workers have none."""
+    path = Path(os.environ.get(BOARD_VARIABLE, ""))
+    if not path.is_file():
+        return None
+    board = Board(path)
+    return board if board.owner == os.getpid() else None
+
+
+def _length(loader: object) -> int | None:
+    """Return how many batches a loader says it has, if it says so."""
+    try:
+        return len(loader)  # type: ignore[arg-type]
+    except TypeError:  # an iterable, or a DataLoader over one
+        return None
+
+
+def _until(
+    batches: Iterator[Batch], seconds: float | None, start: float, clock: Callable[[], float]
+) -> Iterator[Batch]:
+    """Yield batches until the time is over."""
+    while seconds is None or clock() - start < seconds:
+        try:
+            yield next(batches)
+        except StopIteration:
+            return
+
+
+def _published(
+    batches: Iterator[Batch], board: Board, start: float, clock: Callable[[], float]
+) -> Iterator[Batch]:
+    """Yield batches; every one is on the board before it is handed out."""
+    asked = start
+    for batch in batches:
+        arrived = clock()
+        samples, data_bytes = count(batch)
+        board.add_batch(samples=samples, data_bytes=data_bytes, waiting=arrived - asked)
+        try:
+            yield batch
+        finally:  # also when the loop is left early
+            asked = clock()
+            board.add_work(asked - arrived)
+
+
+def _shown(batches: Iterator[Batch], length: int | None) -> Iterator[Batch]:
+    """Yield batches behind a progress bar."""
+    with tqdm(total=length, unit="batch") as bar:
+        for batch in batches:
+            yield batch
+            bar.update()

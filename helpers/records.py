@@ -1,0 +1,174 @@
+"""What an experiment leaves behind: frozen records. They hold numbers and words, and draw nothing.
+
+Everything that measures returns these; everything that draws takes them. So a figure can be
+tested with five samples made up by hand.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+from helpers.units import format_bytes, format_rate
+
+
+class Outcome(StrEnum):
+    """How an experiment ended. A failure on purpose is a result, not an error."""
+
+    FINISHED = "finished"
+    KILLED = "killed"  # over its RAM budget, by the kernel or by the watcher
+    RAISED = "raised"
+    CRASHED = "crashed"  # ended by a signal, or left without a word
+    TIMED_OUT = "timed out"
+    STOPPED = "stopped"  # by the reader: the Stop button, or an interrupted kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What `track` has counted so far in one experiment."""
+
+    samples: int = 0
+    batches: int = 0
+    data_bytes: int = 0
+    waiting_seconds: float = 0.0  # for the next batch
+    working_seconds: float = 0.0  # on the batch in hand
+    expected_batches: int | None = None  # len(loader), where it has one
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One look at a process tree from outside. Bytes of the whole tree, shared pages counted once.
+
+    `exact` tells a look through `smaps_rollup` (or USS) from a cheap one that was corrected by the
+    last exact one.
+    """
+
+    seconds: float  # since the function was called
+    anonymous_bytes: int
+    file_bytes: int
+    shared_bytes: int
+    rss_bytes: int  # the sum of every process's RSS: shared pages once for each process
+    processes: int
+    exact: bool = True
+    charged_bytes: int | None = None  # as a memory cgroup counts: page cache included
+    read_bytes: int | None = None  # from the disk since the function was called
+    counters: Counters = Counters()
+
+    @property
+    def budgeted_bytes(self) -> int:
+        """Return what no page reclaim can free: anonymous and shared memory."""
+        return self.anonymous_bytes + self.shared_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessPeak:
+    """One process of the tree: how much anonymous memory (PSS) it had first, and at its most."""
+
+    pid: int
+    name: str  # "main", "worker 1", ...
+    first_anonymous_bytes: int
+    peak_anonymous_bytes: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """One finished experiment: how it ended, and everything that was seen on the way."""
+
+    title: str
+    outcome: Outcome
+    seconds: float
+    budget_bytes: int
+    enforced_by: str  # "kernel (cgroup v2)", "kernel (cgroup v1)" or "watcher"
+    measure: str  # what the memory figures are: "PSS", or "USS" where there is no /proc
+    start_method: str  # of DataLoader workers: "fork", "spawn" or "forkserver"
+    samples: tuple[Sample, ...] = ()
+    peaks: tuple[ProcessPeak, ...] = ()
+    value: Any = None  # what the function returned
+    error: str = ""  # "RuntimeError: DataLoader worker ...", or the signal's name
+    traceback: str = ""
+    stdout: str = ""  # the last lines of each
+    stderr: str = ""
+    guess: "Guess | None" = None
+
+    @property
+    def finished(self) -> bool:
+        """Return whether the function came to its end."""
+        return self.outcome is Outcome.FINISHED
+
+    @property
+    def counters(self) -> Counters:
+        """Return the last counters that were seen."""
+        return self.samples[-1].counters if self.samples else Counters()
+
+    @property
+    def baseline_anonymous_bytes(self) -> int:
+        """Return the child's anonymous memory just before the function ran: Python and torch."""
+        return self.samples[0].anonymous_bytes if self.samples else 0
+
+    @property
+    def peak_anonymous_bytes(self) -> int:
+        """Return the most anonymous memory of the whole tree."""
+        return max((s.anonymous_bytes for s in self.samples), default=0)
+
+    @property
+    def added_anonymous_bytes(self) -> int:
+        """Return the peak above the baseline: what the experiment itself took."""
+        return self.peak_anonymous_bytes - self.baseline_anonymous_bytes
+
+    @property
+    def read_bytes(self) -> int | None:
+        """Return the bytes that came from the disk, or None where the system does not tell."""
+        return self.samples[-1].read_bytes if self.samples else None
+
+    @property
+    def samples_per_second(self) -> float:
+        """Return the throughput as `track` saw it: samples over the seconds of its loop."""
+        seconds = self.counters.waiting_seconds + self.counters.working_seconds
+        return self.counters.samples / seconds if seconds else 0.0
+
+    @property
+    def waiting_share(self) -> float:
+        """Return the share of the loop's time spent waiting for data, 0 to 1."""
+        seconds = self.counters.waiting_seconds + self.counters.working_seconds
+        return self.counters.waiting_seconds / seconds if seconds else 0.0
+
+    @property
+    def ending(self) -> str:
+        """Return how it ended, in words: 'killed: over its 1 GiB budget, by the kernel (...)'."""
+        if self.outcome is Outcome.KILLED:
+            budget = format_bytes(self.budget_bytes)
+            said = f", which raised {self.error.splitlines()[0]}" if self.error else ""
+            return f"killed: over its {budget} budget, by the {self.enforced_by}{said}"
+        return f"{self.outcome}: {self.error}" if self.error else str(self.outcome)
+
+    def __repr__(self) -> str:
+        parts = [
+            f"{self.ending} after {self.seconds:.1f} s",
+            f"peak anonymous {format_bytes(self.peak_anonymous_bytes)}",
+        ]
+        if self.counters.samples:
+            parts.append(f"{self.counters.samples:,} samples")
+            parts.append(format_rate(self.samples_per_second))
+        return f"{self.title}: " + "; ".join(parts)
+
+
+@dataclass
+class Guess:
+    """What the reader expects, kept before the run. `value` is None until they say it."""
+
+    question: str
+    unit: str  # "MiB" and "GiB" belong to the memory axis, "samples/s" to the throughput axis
+    value: float | None = None
+
+
+class View(Protocol):
+    """Whatever shows an experiment while it runs."""
+
+    def update(self, samples: Sequence[Sample]) -> None:
+        """Take note of all samples so far. Called often; the view chooses when to draw."""
+
+    def finish(self, run: Run) -> None:
+        """Show the finished record and put away what only a running experiment needs."""
+
+    def stop_requested(self) -> bool:
+        """Return whether the reader has asked to stop."""

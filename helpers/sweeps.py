@@ -1,0 +1,141 @@
+"""One number over several runs, as bars."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, NullLocator
+
+from helpers import figure_style as style
+from helpers.pictures import Picture
+from helpers.records import Run
+from helpers.units import format_bytes, format_rate
+
+_LOG_SPREAD = 30  # with more than this between the shortest and longest bar, the axis is logarithmic
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number that a run has, its name, and how people read it. None where a run lacks it."""
+
+    name: str
+    of: Callable[[Run], float | None]
+    words: Callable[[float], str]
+
+
+def _read_amplification(run: Run) -> float | None:
+    used = run.counters.data_bytes
+    return None if run.read_bytes is None or not used else run.read_bytes / used
+
+
+def _rate(run: Run) -> float | None:
+    return run.samples_per_second if run.counters.samples else None
+
+
+MEASURES = {
+    "samples/s": Measure("samples per second", _rate, format_rate),
+    "read amplification": Measure(
+        "bytes read from the disk / bytes used", _read_amplification, lambda ratio: f"{ratio:,.3g} x"
+    ),
+    "peak memory": Measure(
+        "most anonymous memory", lambda run: run.peak_anonymous_bytes, format_bytes
+    ),
+    "added memory": Measure(
+        "most anonymous memory above the baseline", lambda run: run.added_anonymous_bytes, format_bytes
+    ),
+    "waiting": Measure(
+        "share of the time waiting for data", lambda run: run.waiting_share, lambda share: f"{share:.0%}"
+    ),
+    "seconds": Measure("seconds", lambda run: run.seconds, lambda seconds: f"{seconds:,.3g} s"),
+}
+
+
+@style.styled
+def draw_sweep(
+    runs: Sequence[Run], measure: str | Measure = "samples/s", ax: Axes | None = None
+) -> Axes:
+    """Draw one bar for each run, the first on top, with its value at the bar's end.
+
+    `measure` is one of MEASURES or a Measure of your own. The axis is logarithmic when the values
+    spread over more than 30 times.
+    """
+    chosen = find_measure(measure)
+    ax = _new_axes(len(runs)) if ax is None else ax
+    values = [chosen.of(run) for run in runs]
+    positive = [value for value in values if value is not None and value > 0]
+    log = bool(positive) and max(positive) > _LOG_SPREAD * min(positive)
+    start = min(positive) / 3 if log else 0.0
+    ax.set_xscale("log" if log else "linear")
+    for row, (run, value) in enumerate(zip(runs, values, strict=True)):
+        _draw_bar(ax, row, run, value, start, _words(chosen, value))
+    _finish_axes(ax, runs, start, max(positive, default=1.0), log)
+    ax.set_title(chosen.name + (" (each step is ten times the last)" if log else ""))
+    return ax
+
+
+def sweep(runs: Sequence[Run], measure: str | Measure = "samples/s") -> Picture:
+    """Draw one number over several runs, as a picture with its numbers in words."""
+    ax = draw_sweep(runs, measure)
+    chosen = find_measure(measure)
+    bars = "; ".join(f"{run.title}: {_words(chosen, chosen.of(run))}" for run in runs)
+    return Picture(ax.figure, f"Bars of {chosen.name}. {bars}.")
+
+
+def find_measure(measure: str | Measure) -> Measure:
+    """Return the measure of that name. Raises ValueError when there is none."""
+    if isinstance(measure, Measure):
+        return measure
+    if measure not in MEASURES:
+        known = ", ".join(repr(name) for name in MEASURES)
+        raise ValueError(f"{measure!r} is not a measure: use one of {known}, or make a Measure")
+    return MEASURES[measure]
+
+
+def _words(measure: Measure, value: float | None) -> str:
+    return "nothing counted" if value is None else measure.words(value)
+
+
+def _draw_bar(
+    ax: Axes, row: int, run: Run, value: float | None, start: float, words: str
+) -> None:
+    end = max(value or 0.0, start)
+    ax.barh(
+        row,
+        end - start,
+        left=start,
+        height=0.62,
+        color=style.OUTCOME_COLOURS[run.outcome],
+        hatch="" if run.finished else "//",
+        edgecolor="white",
+        linewidth=0,
+    )
+    ending = "" if run.finished else f" ({run.outcome})"
+    ax.annotate(
+        words + ending,
+        (end, row),
+        xytext=(7, 0),
+        textcoords="offset points",
+        va="center",
+        fontweight="bold",
+    )
+
+
+def _finish_axes(ax: Axes, runs: Sequence[Run], start: float, longest: float, log: bool) -> None:
+    """Name the bars, and leave room at the right for the value of the longest."""
+    ax.set_xlim(start, longest * (longest / start) ** 0.4 if log else longest * 1.4)
+    ax.set_ylim(max(len(runs), 1) - 0.4, -0.6)
+    ax.set_yticks(range(len(runs)), [style.shortened(run.title, 34) for run in runs])
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    if log:
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        ax.xaxis.set_minor_locator(NullLocator())
+    else:
+        ax.xaxis.set_major_locator(NullLocator())  # every bar carries its value
+        ax.spines["bottom"].set_visible(False)
+
+
+def _new_axes(bars: int) -> Axes:
+    height = 110 + 52 * max(bars, 1)
+    figure = style.new_figure(style.WIDTH, height)
+    return figure.add_axes((0.37, 50 / height, 0.61, 1 - 95 / height))

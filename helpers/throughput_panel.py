@@ -1,0 +1,85 @@
+"""Samples per second over time, above a strip with the share of time spent waiting for data."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+
+from helpers import figure_style as style
+from helpers.marks import guessed_rate, mark_end, mark_guess
+from helpers.records import Run, Sample
+from helpers.series import Throughput, last_second, thin, throughput_curves
+from helpers.units import format_rate
+
+_STRIP = (0, -0.5, 1, 0.24)  # x, y, width, height, in parts of the panel above it
+
+
+@style.styled
+def draw_throughput(
+    seen: Run | Sequence[Sample], ax: Axes | None = None, *, top: float = 0, end: float = 0
+) -> Axes:
+    """Draw samples per second and, in a strip below, the share of time waiting for data.
+
+    Both come from the counters of `track`. Where nothing was counted the panel says so.
+    `top` (samples/s) and `end` (seconds) widen the axes, so that several panels can share them.
+    """
+    ax = style.new_axes() if ax is None else ax
+    run, samples = (seen, seen.samples) if isinstance(seen, Run) else (None, seen)
+    curves = throughput_curves(thin(samples))
+    guess = guessed_rate(run.guess) if run else None
+    top = max(top, rate_top(curves, guess))
+    strip = frame_throughput(ax, top, max(end, last_second(seen)))
+    if samples and samples[-1].counters.samples:
+        draw_rate(ax, strip, curves)
+    else:
+        _say_why_empty(ax, strip, run)
+    if guess is not None:
+        mark_guess(ax, guess, format_rate(guess))
+    if run and run.counters.samples:
+        mark_end(ax, run)
+        ax.set_title(f"Throughput: {format_rate(run.samples_per_second)}", pad=style.TITLE_PAD)
+        name_strip(strip, f"waiting for data: {run.waiting_share:.0%} of the time")
+    return ax
+
+
+def rate_top(curves: Throughput, guess: float | None = None) -> float:
+    """Return an upper end of the throughput axis that shows the curve and the guess."""
+    return 1.15 * max(curves.top, guess or 0)
+
+
+def frame_throughput(ax: Axes, top: float, end: float) -> Axes:
+    """Draw what stands still: the axes of the rate and of the strip. Return the strip."""
+    strip = ax.inset_axes(_STRIP)
+    strip.set_label("waiting")
+    style.scale_rate(ax, top if top > 0 else 1)
+    for axes in (ax, strip):
+        style.scale_time(axes, max(end, 1e-3))
+    ax.tick_params(labelbottom=False)
+    ax.set_title("Throughput, samples/s", pad=style.TITLE_PAD)
+    strip.set_ylim(0, 1)
+    strip.set_yticks([0, 1], ["0", "100 %"])
+    name_strip(strip, "share of the time waiting for data")
+    return strip
+
+
+def name_strip(strip: Axes, words: str) -> None:
+    """Write above the strip what it shows."""
+    strip.set_title(words, fontsize=13, fontweight="normal", pad=4)
+
+
+def draw_rate(ax: Axes, strip: Axes, curves: Throughput) -> tuple[Artist, Artist]:
+    """Draw and return the curve of the rate and the area of the strip."""
+    line = ax.plot(curves.seconds, curves.rate, color=style.RATE, linewidth=2.2)[0]
+    waiting = np.nan_to_num(curves.waiting)
+    return line, strip.fill_between(curves.seconds, 0, waiting, **style.WAITING, linewidth=0)
+
+
+def _say_why_empty(ax: Axes, strip: Axes, run: Run | None) -> None:
+    """Say in one line why there is no curve, and take the axes' numbers away."""
+    ended = run is not None and not run.finished
+    words = "It ended before its first batch." if ended else "Its loop does not use track(loader)."
+    ax.text(0.5, 0.5, words, transform=ax.transAxes, ha="center", va="center", color=style.FAINT)
+    ax.set_yticks([])
+    ax.tick_params(labelbottom=True)
+    strip.set_visible(False)
