@@ -100,7 +100,7 @@ def _compress(piece: _Piece, layout: Layout) -> Iterator[_Piece]:
             whole[tuple(slice(size) for size in values.shape)] = values
         first = rows.start + start
         place = (slice(first, first + len(values)), *tile)
-        yield _Piece(place, values, zlib.compress(np.ascontiguousarray(whole), level))
+        yield _Piece(place, values, zlib.compress(np.ascontiguousarray(whole).data, level))
 
 
 def _put(rows: h5py.Dataset, piece: _Piece) -> None:

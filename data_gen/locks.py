@@ -62,6 +62,6 @@ def wait_for_lock(path: Path) -> Iterator[None]:
                 yield
                 return
         if not told:
-            sys.stderr.write(f"another process is making {path.parent}/...; waiting for it\n")
+            sys.stderr.write(f"another process makes this data in {path.parent}: waiting for it\n")
             told = True
         time.sleep(0.05)  # asked again: a blocking lock could not be interrupted everywhere

@@ -23,7 +23,9 @@ def size_in_bytes(size: str | int, *, budget: str | int | None = None) -> int:
     return int(float(multiple[1]) * unit)
 
 
-def count_rows(rows: int | None, size: str | int | None, row_bytes: int, budget: str | int | None) -> int:
+def count_rows(
+    rows: int | None, size: str | int | None, row_bytes: int, budget: str | int | None
+) -> int:
     """Return the number of rows: `rows` itself, or as many whole rows as fit `size`."""
     if (rows is None) == (size is None):
         raise ValueError(f"rows={rows!r} and size={size!r}: pass exactly one of them")

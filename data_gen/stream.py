@@ -1,4 +1,4 @@
-"""Work done ahead by threads, handed over in order: what one block needs is made while another is written."""
+"""Work done ahead by threads and handed over in order: one block is made while one is written."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,33 @@ from numpy.typing import DTypeLike, NDArray
 
 Tick = Callable[[int], object]  # told how many bytes have just been written
 
+_FLUSH_BYTES = 1 << 25
+
 
 def write_npy(
     path: Path, blocks: Iterable[NDArray[Any]], shape: tuple[int, ...], dtype: DTypeLike, tick: Tick
 ) -> None:
-    """Write blocks of rows as one .npy array of `shape`, and see it on the disk."""
+    """Write blocks of rows as one .npy array of `shape`, and see it on the disk.
+
+    The disk is kept busy from the start, by a thread, instead of being waited for at the end.
+    """
     header = {"descr": npy.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
-    with path.open("wb") as file:
+    flushing: Future[None] | None = None
+    unflushed = 0
+    with path.open("wb") as file, ThreadPoolExecutor(1) as beside:
         npy.write_array_header_1_0(file, header)
         for block in blocks:
-            file.write(memoryview(np.ascontiguousarray(block)).cast("B"))
+            file.write(np.ascontiguousarray(block).data)
             tick(block.nbytes)
+            unflushed += block.nbytes
+            if unflushed >= _FLUSH_BYTES and (flushing is None or flushing.done()):
+                _raise_error_of(flushing)
+                flushing, unflushed = beside.submit(os.fsync, file.fileno()), 0
+        _raise_error_of(flushing)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _raise_error_of(flushing: "Future[None] | None") -> None:
+    if flushing is not None:
+        flushing.result()  # a write error is reported once, to the first that asks

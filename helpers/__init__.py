@@ -8,15 +8,43 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from helpers.budget import enforcement as enforcement
+    from helpers.checks import check as check
+    from helpers.checks import check_dataset as check_dataset
+    from helpers.checks import check_value as check_value
+    from helpers.disk import read_ahead_bytes as read_ahead_bytes
+    from helpers.disk import sequential_read as sequential_read
     from helpers.experiment import run as run
+    from helpers.extension import load_ipython_extension as load_ipython_extension
+    from helpers.machine import check_machine as check_machine
+    from helpers.page_cache import evict as evict
+    from helpers.plots import before_after as before_after
+    from helpers.predictions import predict as predict
     from helpers.progress import track as track
+    from helpers.scales import scale as scale
+    from helpers.sweeps import sweep as sweep
+    from helpers.units import format_bytes as format_bytes
 
 _HOMES = {
+    "before_after": "plots",
+    "check": "checks",
+    "check_dataset": "checks",
+    "check_machine": "machine",
+    "check_value": "checks",
+    "enforcement": "budget",
+    "evict": "page_cache",
+    "format_bytes": "units",
+    "load_ipython_extension": "extension",
+    "predict": "predictions",
+    "read_ahead_bytes": "disk",
     "run": "experiment",
+    "scale": "scales",
+    "sequential_read": "disk",
+    "sweep": "sweeps",
     "track": "progress",
 }
 
-__all__ = ["run", "track"]
+__all__ = sorted(_HOMES)  # noqa: PLE0605 - the names above, each once
 
 
 def __getattr__(name: str) -> Any:

@@ -59,6 +59,19 @@ class Board:
         self._floats[1] = seconds
 
     @property
+    def ended(self) -> float:
+        """Return the monotonic time at which the function ended, or 0.0 before."""
+        return self._floats[9]
+
+    @ended.setter
+    def ended(self, seconds: float) -> None:
+        self._floats[9] = seconds
+
+    def seconds(self, now: float) -> float:
+        """Return how long the function has run, or ran, as of the monotonic time `now`."""
+        return (self.ended or now) - self.started if self.started else 0.0
+
+    @property
     def owner(self) -> int:
         """Return the pid of the one process whose `track` counts: workers inherit the variable."""
         return self._ints[2]

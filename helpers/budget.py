@@ -81,7 +81,7 @@ def make_group(proc: str = "/proc") -> Group | None:
     stands beside ours, in the same parent. None where the system does not let us.
     """
     own = _own_group(f"{proc}/self")
-    if own is None or _watcher_wanted():
+    if own is None or watcher_wanted():
         return None
     parent = own.path if own.version == 1 else own.path.parent
     sweep(parent)
@@ -103,7 +103,7 @@ def scope_command() -> list[str]:
 
     The scope is a v2 group that belongs to the user; systemd removes it when it is empty.
     """
-    if _watcher_wanted() or not shutil.which("systemd-run"):
+    if watcher_wanted() or not shutil.which("systemd-run"):
         return []
     scope = ["systemd-run", "--user", "--scope", "--quiet", "--collect"]
     name = f"--unit={PREFIX}-{os.getpid()}-{next(_numbers)}"
@@ -142,8 +142,9 @@ def sweep(parent: Path) -> None:
                 path.rmdir()
 
 
-def _watcher_wanted() -> bool:
-    wanted = os.environ.get("LARGER_THAN_RAM_ENFORCER", "auto")
+def watcher_wanted() -> bool:
+    """Return whether the environment asks for the watcher, and not for the best there is."""
+    wanted = os.environ.get("LARGER_THAN_RAM_ENFORCER") or "auto"
     if wanted not in ("auto", "watcher"):
         raise ValueError(f"LARGER_THAN_RAM_ENFORCER is {wanted!r}: set it to 'auto' or 'watcher'")
     return wanted == "watcher"

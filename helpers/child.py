@@ -57,6 +57,7 @@ def main() -> None:
         return  # a spare that was never used
     board = Board(folder / "board")
     result = _carry_out(order, board, folder)
+    board.ended = time.monotonic()
     _let_the_watcher_look(board, Phase.DONE)
     _leave(result, folder)
 

@@ -5,6 +5,7 @@ figures stay as they are. Colours come in pairs with a hatch, a line style or wo
 nothing is told by colour alone.
 """
 
+import io
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -21,7 +22,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 DOTS_PER_INCH = 100
-WIDTH, ROW_HEIGHT = 1000, 440  # pixels of a figure, and of each row in it
+WIDTH, ROW_HEIGHT = 1000, 450  # pixels of a figure, and of each row in it
 TITLE_PAD = 24  # points between a panel and its title: the outcome is written there
 INK = "#222222"
 FAINT = "#666666"
@@ -111,15 +112,17 @@ def new_axes(width: int = 560, height: int = 400) -> Axes:
 def row_axes(figure: Figure, row: int, rows: int) -> tuple[Axes, Axes]:
     """Return the two panels of a row, the first row on top. Places are fixed: nothing jumps."""
     bottom, height = 1 - (row + 1) / rows, 1 / rows
-    left = figure.add_axes((0.085, bottom + 0.17 * height, 0.425, 0.57 * height))
-    right = figure.add_axes((0.595, bottom + 0.42 * height, 0.39, 0.32 * height))
+    left = figure.add_axes((0.085, bottom + 0.17 * height, 0.425, 0.555 * height))
+    right = figure.add_axes((0.595, bottom + 0.41 * height, 0.37, 0.315 * height))
     return left, right
 
 
 def row_title(figure: Figure, row: int, rows: int, title: str, subtitle: str) -> None:
     """Write a row's title and, below it, how it ended."""
     top, height = 1 - row / rows, 1 / rows
-    figure.text(0.012, top - 0.03 * height, shortened(title, 70), fontsize=17, weight="bold", va="top")
+    figure.text(
+        0.012, top - 0.03 * height, shortened(title, 70), fontsize=17, weight="bold", va="top"
+    )
     figure.text(0.012, top - 0.1 * height, shortened(subtitle, 105), color=FAINT, va="top")
 
 
@@ -127,6 +130,14 @@ def shortened(words: str, most: int) -> str:
     """Return words on one line, cut where they would not fit."""
     line = " ".join(words.split())
     return line if len(line) <= most else line[: most - 1].rstrip() + "\u2026"
+
+
+def png(figure: Figure) -> bytes:
+    """Return a figure as a PNG file."""
+    canvas: Any = figure.canvas  # new_figure gave it one that draws pixels
+    stream = io.BytesIO()
+    canvas.print_png(stream)
+    return stream.getvalue()
 
 
 def pixels(figure: Figure) -> tuple[int, int]:

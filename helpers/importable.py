@@ -94,8 +94,9 @@ class ImportableMagic:
         """Refuse names that only the notebook has: workers import the cell without it."""
         known = _BUILTINS | module.names_beside(section)
         for name in sorted((section.names.needed_at_once | section.names.needed_later) - known):
-            if name in self._shell.user_ns:
-                raise NotImportableError(_name_hint(name, self._shell.user_ns[name], module.name))
+            value = self._shell.user_ns.get(name, getattr(builtins, name, None))
+            if name in self._shell.user_ns or value is not None:
+                raise NotImportableError(_name_hint(name, value, module.name))
 
     def _module(self, name: str) -> LessonModule:
         if name not in self._modules:

@@ -11,7 +11,6 @@ import platform
 import sys
 import tempfile
 from contextlib import suppress
-from itertools import count
 from pathlib import Path
 from typing import TextIO
 
@@ -25,6 +24,7 @@ _ROOT = ".lesson_modules"
 _TEMPORARY = "lesson_modules_"
 _OWNER = "owner.txt"
 _NEW = ".new"
+_TRIES = 20
 
 
 class LessonFolder:
@@ -61,16 +61,14 @@ class LessonFolder:
 
 def make_folder(beside: Path) -> LessonFolder:
     """Make this kernel's folder in `beside`, or in the temporary folder if that is not writable."""
-    for number in count():
+    for number in range(_TRIES):
         suffix = f"-{number}" if number else ""  # the same id may live in another container
         path = beside / _ROOT / f"{os.getpid()}{suffix}"
         try:
             path.parent.mkdir(exist_ok=True)
             path.mkdir()
             return LessonFolder(path)
-        except FileExistsError:
-            continue
-        except FileNotFoundError:  # another kernel has just removed the empty root
+        except (FileExistsError, FileNotFoundError):  # another kernel may remove the empty root
             continue
         except OSError:
             break

@@ -6,16 +6,18 @@ A cheap look counts a page that three processes share three times. An exact look
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, Protocol, Self
 
+from helpers.proc_tree import ProcTree
 from helpers.procfs import ProcessLook, reports_kinds, reports_pss
-from helpers.trees import ProcTree, PsutilTree, psutil_measure
+from helpers.psutil_tree import PsutilTree, psutil_measure
+from helpers.ram import available_ram_bytes as available_ram_bytes
+from helpers.ram import machine_ram_bytes as machine_ram_bytes
 
 Measure = Literal["auto", "proc", "psutil"]
 _EXACT_SHARE = 0.01  # of a core, for exact looks
 _SHORTEST_INTERVAL = 0.25
-_KINDS = ("anonymous_bytes", "file_bytes", "shared_bytes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +88,10 @@ class TreeSampler:
     ) -> None:
         use_proc = measure == "proc" or (measure == "auto" and reports_kinds(proc))
         self._tree: Tree = ProcTree(pid, pids, proc) if use_proc else PsutilTree(pid, pids)
+        self._cheap_tells_kinds = use_proc  # psutil's cheap figure is RSS: mapped files look held
         self._clock, self._cpu_clock = clock, cpu_clock
         self._next_exact = float("-inf")
-        self._corrections: dict[int, tuple[int, ...]] = {}
-        self._exact_pids: set[int] = set()
+        self._overcounts: dict[int, tuple[int, int, int]] = {}  # by pid, as of the last exact look
 
     def cheap(self) -> Look:
         """Return the processes' own counters: shared pages count once for each process."""
@@ -99,8 +101,7 @@ class TreeSampler:
     def exact(self) -> Look:
         """Return figures in which every shared page is shared out, as far as the system tells."""
         start = self._cpu_clock()
-        cheap = self._tree.cheap()
-        return self._exact(cheap, start)
+        return self._exact(self._tree.cheap(), start)
 
     def look(self) -> Look:
         """Return a cheap look corrected by the last exact one, or an exact one where due.
@@ -110,8 +111,8 @@ class TreeSampler:
         """
         start = self._cpu_clock()
         cheap = self._tree.cheap()
-        pids = {process.pid for process in cheap}
-        if pids != self._exact_pids or self._clock() >= self._next_exact:
+        changed = {process.pid for process in cheap} != self._overcounts.keys()
+        if changed or not self._cheap_tells_kinds or self._clock() >= self._next_exact:
             return self._exact(cheap, start)
         return self._finish(tuple(self._corrected(process) for process in cheap), False, start)
 
@@ -127,27 +128,32 @@ class TreeSampler:
 
     def _exact(self, cheap: tuple[ProcessLook, ...], start: float) -> Look:
         processes, exact = self._tree.exact(cheap)
-        counted = {process.pid: process for process in cheap}
-        self._exact_pids = set(counted)
-        self._corrections = {
-            process.pid: tuple(
-                getattr(counted[process.pid], kind) - getattr(process, kind) for kind in _KINDS
+        shared_out = {process.pid: process for process in processes}
+        self._overcounts = {
+            counted.pid: (
+                counted.anonymous_bytes - shared_out[counted.pid].anonymous_bytes,
+                counted.file_bytes - shared_out[counted.pid].file_bytes,
+                counted.shared_bytes - shared_out[counted.pid].shared_bytes,
             )
-            for process in processes
+            for counted in cheap
+            if counted.pid in shared_out
         }
         look = self._finish(processes, exact, start)
         interval = max(look.cpu_seconds / _EXACT_SHARE, _SHORTEST_INTERVAL)
-        # One process shares hardly more than its libraries: its correction hardly moves.
-        self._next_exact = self._clock() + (interval if len(cheap) > 1 else 10 * interval)
+        # One process shares hardly more than its libraries: its overcount hardly moves.
+        self._next_exact = self._clock() + (interval if len(processes) > 1 else 10 * interval)
         return look
 
     def _corrected(self, process: ProcessLook) -> ProcessLook:
-        corrections = self._corrections.get(process.pid, (0, 0, 0))
-        kinds = {
-            kind: max(getattr(process, kind) - correction, 0)
-            for kind, correction in zip(_KINDS, corrections, strict=True)
-        }
-        return replace(process, **kinds)
+        anonymous, file, shared = self._overcounts[process.pid]
+        return ProcessLook(
+            process.pid,
+            process.ppid,
+            max(process.anonymous_bytes - anonymous, 0),
+            max(process.file_bytes - file, 0),
+            max(process.shared_bytes - shared, 0),
+            process.rss_bytes,
+        )
 
     def _finish(self, processes: tuple[ProcessLook, ...], exact: bool, start: float) -> Look:
         read_bytes = self._tree.read_bytes()

@@ -6,13 +6,12 @@ height from the metadata but no alternative text (jupyter/enhancement-proposals 
 
 import base64
 import html
-import io
 from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.figure import Figure
 
-from helpers.figure_style import pixels
+from helpers.figure_style import pixels, png
 from helpers.records import Run
 from helpers.units import format_bytes, format_rate
 
@@ -28,9 +27,7 @@ class Picture:
 
     def png(self) -> bytes:
         """Return the figure as a PNG file."""
-        stream = io.BytesIO()
-        self.figure.canvas.print_png(stream)
-        return stream.getvalue()
+        return png(self.figure)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         del include, exclude  # IPython filters by them itself
@@ -51,7 +48,7 @@ class Picture:
 def alt_text(run: Run) -> str:
     """Return what the figure of a run shows, in two sentences with its numbers.
 
-    'np.load in __init__: killed: over its 1 GiB budget, by the watcher after 2.1 s. Anonymous
+    'np.load in __init__: killed: over its 1 GiB budget, by the watcher, after 2.1 s. Anonymous
     memory rose from 180 MiB to 1 GiB; no batch was counted.'
     """
     memory = (
@@ -66,8 +63,17 @@ def alt_text(run: Run) -> str:
         if run.counters.samples
         else "no batch was counted"
     )
-    guess = f" {guess_words(run).capitalize()}." if guess_words(run) else ""
-    return f"{run.title}: {run.ending} after {run.seconds:.1f} s. {memory}; {loop}.{guess}"
+    guess = f" {words[0].upper()}{words[1:]}." if (words := guess_words(run)) else ""
+    return f"{run.title}: {run.ending}, after {in_time(run.seconds)}. {memory}; {loop}.{guess}"
+
+
+def in_time(seconds: float) -> str:
+    """Return a time as people say it: 0.0213 -> '0.021 s', 14 -> '14.0 s', 99 -> '1.6 min'."""
+    if seconds < 1:
+        return f"{seconds:.2g} s"
+    if seconds < 90:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def guess_words(run: Run) -> str:

@@ -1,4 +1,4 @@
-"""Figures of finished runs: one run, before and after, a sweep. They take records and measure nothing.
+"""Figures of finished runs: one run, before and after, a sweep. Records in, no measuring.
 
 `draw_memory`, `draw_throughput` and `draw_sweep` draw on Axes and return them; the others return a
 Picture, which shows itself as the last expression of a notebook's cell.
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from helpers import figure_style as style
 from helpers.marks import guessed_bytes, guessed_rate
 from helpers.memory_panel import draw_memory, memory_top
-from helpers.pictures import RECORD_TYPE, Picture, alt_text, guess_words, numbers
+from helpers.pictures import RECORD_TYPE, Picture, alt_text, guess_words, in_time, numbers
 from helpers.records import Guess, Run
 from helpers.series import last_second, memory_curves, thin, throughput_curves
 from helpers.sweeps import draw_sweep, sweep
@@ -28,6 +28,7 @@ __all__ = [
     "draw_throughput",
     "mimebundle",
     "sweep",
+    "words_and_numbers",
 ]
 
 
@@ -48,11 +49,12 @@ def before_after(bad: Run, cured: Run, guess: Guess | None = None) -> Picture:
 
 def mimebundle(run: Run) -> dict[str, Any]:
     """Return a run as a notebook keeps it: words, the figure, and the numbers as JSON."""
-    return {
-        "text/plain": repr(run),
-        "text/html": draw_run(run).html(),
-        RECORD_TYPE: numbers(run),
-    }
+    return {**words_and_numbers(run), "text/html": draw_run(run).html()}
+
+
+def words_and_numbers(run: Run) -> dict[str, Any]:
+    """Return the same without the figure."""
+    return {"text/plain": repr(run), RECORD_TYPE: numbers(run)}
 
 
 @style.styled
@@ -80,4 +82,6 @@ def _rate_top(run: Run) -> float:
 
 
 def _subtitle(run: Run) -> str:
-    return " | ".join(filter(None, [f"{run.ending}, after {run.seconds:.1f} s", guess_words(run)]))
+    return " | ".join(
+        filter(None, [f"{run.ending}, after {in_time(run.seconds)}", guess_words(run)])
+    )

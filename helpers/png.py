@@ -11,21 +11,21 @@ import numpy as np
 import numpy.typing as npt
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_TRUECOLOUR = bytes([8, 2, 0, 0, 0])  # bits, colour type, compression, filter method, no interlace
+_RGBA = bytes([8, 6, 0, 0, 0])  # bits, colour type, compression, filter method, no interlace
 
 
 def encode_png(pixels: npt.NDArray[np.uint8]) -> bytes:
-    """Return (height, width, 3 or 4) bytes of RGB or RGBA as an opaque PNG file.
+    """Return (height, width, 4) bytes of RGBA as a PNG file.
 
     Format: https://www.w3.org/TR/png-3/, sections 5 and 11.
     """
     height, width = pixels.shape[:2]
-    rows = np.zeros((height, 1 + 3 * width), np.uint8)  # each row starts with its filter: 0, none
-    rows[:, 1:] = pixels[:, :, :3].reshape(height, -1)
+    rows = np.zeros((height, 1 + 4 * width), np.uint8)  # each row starts with its filter: 0, none
+    rows[:, 1:] = pixels.reshape(height, -1)
     return (
         _SIGNATURE
-        + _chunk(b"IHDR", struct.pack(">II", width, height) + _TRUECOLOUR)
-        + _chunk(b"IDAT", zlib.compress(rows.tobytes(), 1))
+        + _chunk(b"IHDR", struct.pack(">II", width, height) + _RGBA)
+        + _chunk(b"IDAT", zlib.compress(rows.data, 1))
         + _chunk(b"IEND", b"")
     )
 

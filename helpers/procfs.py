@@ -67,16 +67,15 @@ class Process:
         self.ppid = int(ppid[1]) if ppid else 0
         return _look(self.pid, self.ppid, kinds) if kinds else None
 
-    def exact(self, cheap: ProcessLook) -> ProcessLook | None:
-        """Return the same process with its share of every page (PSS), or None if not allowed.
+    def exact(self) -> ProcessLook:
+        """Return the process's share of every page it maps (PSS).
 
         Opened anew each time: this file belongs to the memory map, and exec replaces that.
         """
-        try:
-            kinds = _ROLLUP.search(_read(f"{self._folder}/smaps_rollup"))
-        except OSError:
-            return None
-        return _look(self.pid, cheap.ppid, kinds) if kinds else None
+        kinds = _ROLLUP.search(_read(f"{self._folder}/smaps_rollup"))
+        if kinds is None:  # a zombie maps nothing
+            raise ProcessLookupError(f"process {self.pid} has ended")
+        return _look(self.pid, self.ppid, kinds)
 
     def read_bytes(self) -> int | None:
         """Return what it, its threads and the children it has waited for read from the disk."""

@@ -116,9 +116,26 @@ class Run:
         return self.peak_anonymous_bytes - self.baseline_anonymous_bytes
 
     @property
+    def peak_shared_bytes(self) -> int:
+        """Return the most shared memory of the whole tree, each page counted once."""
+        return max((s.shared_bytes for s in self.samples), default=0)
+
+    @property
+    def added_rss_bytes(self) -> int:
+        """Return how far the sum of RSS rose above the baseline."""
+        return max((s.rss_bytes for s in self.samples), default=0) - (
+            self.samples[0].rss_bytes if self.samples else 0
+        )
+
+    @property
     def read_bytes(self) -> int | None:
         """Return the bytes that came from the disk, or None where the system does not tell."""
         return self.samples[-1].read_bytes if self.samples else None
+
+    @property
+    def workers(self) -> tuple[ProcessPeak, ...]:
+        """Return the DataLoader workers, in the order in which they were seen."""
+        return tuple(peak for peak in self.peaks if peak.name.startswith("worker"))
 
     @property
     def samples_per_second(self) -> float:

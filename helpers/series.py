@@ -1,7 +1,7 @@
-"""Curves out of samples: thinned to what a screen can show, and smoothed into rates. Draws nothing."""
+"""Curves out of samples: thinned to what a screen can show, smoothed into rates. Draws nothing."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -72,6 +72,13 @@ def last_second(seen: Run | Sequence[Sample]) -> float:
     return seen[-1].seconds if seen else 0.0
 
 
+def band(x: Floats, low: Floats, high: Floats) -> list[Floats]:
+    """Return the outline between two curves, as matplotlib's PolyCollection takes it."""
+    if not x.size:
+        return []
+    return [np.column_stack([np.append(x, x[::-1]), np.append(low, high[::-1])])]
+
+
 @dataclass(frozen=True)
 class Memory:
     """Bytes over seconds, one array for each kind; charged is None where no cgroup told."""
@@ -82,14 +89,12 @@ class Memory:
     file_backed: Floats
     rss: Floats
     charged: Floats | None
+    processes: int  # at most
 
-    def by_kind(self) -> dict[str, Floats]:
-        """Return the kinds in the order in which they are stacked: what no reclaim frees first."""
-        return {
-            "anonymous": self.anonymous,
-            "shared": self.shared,
-            "file-backed": self.file_backed,
-        }
+    @property
+    def kinds(self) -> tuple[Floats, Floats, Floats]:
+        """Return the kinds in the order in which they are stacked."""
+        return self.anonymous, self.shared, self.file_backed
 
     @property
     def stack(self) -> Floats:
@@ -97,13 +102,20 @@ class Memory:
         return self.anonymous + self.shared + self.file_backed
 
     @property
+    def rss_misleads(self) -> bool:
+        """Return whether the sum of RSS counts much twice: several processes share pages."""
+        return self.processes > 1 and bool(self.rss.max() > 1.1 * self.top)
+
+    @property
     def top(self) -> float:
         """Return the highest point of the stack."""
         return float(self.stack.max()) if self.seconds.size else 0.0
 
 
-def memory_curves(samples: Sequence[Sample]) -> Memory:
-    """Return the memory curves of samples."""
+def memory_curves(samples: Sequence[Sample], until: float = 0) -> Memory:
+    """Return the memory curves of samples. A lone one is held until the end, in seconds."""
+    if len(samples) == 1:
+        samples = [*samples, replace(samples[0], seconds=max(until, samples[0].seconds))]
     charged = [s.charged_bytes for s in samples]
     known = any(value is not None for value in charged)
     return Memory(
@@ -113,6 +125,7 @@ def memory_curves(samples: Sequence[Sample]) -> Memory:
         file_backed=np.array([s.file_bytes for s in samples], float),
         rss=np.array([s.rss_bytes for s in samples], float),
         charged=np.array([np.nan if c is None else c for c in charged], float) if known else None,
+        processes=max((s.processes for s in samples), default=0),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from helpers import figure_style as style
@@ -11,7 +12,9 @@ from helpers.pictures import Picture
 from helpers.records import Run
 from helpers.units import format_bytes, format_rate
 
-_LOG_SPREAD = 30  # with more than this between the shortest and longest bar, the axis is logarithmic
+_LOG_SPREAD = (
+    30  # with more than this between the shortest and longest bar, the axis is logarithmic
+)
 
 
 @dataclass(frozen=True)
@@ -35,16 +38,22 @@ def _rate(run: Run) -> float | None:
 MEASURES = {
     "samples/s": Measure("samples per second", _rate, format_rate),
     "read amplification": Measure(
-        "bytes read from the disk / bytes used", _read_amplification, lambda ratio: f"{ratio:,.3g} x"
+        "bytes read from the disk / bytes used",
+        _read_amplification,
+        lambda ratio: f"{ratio:,.3g} x",
     ),
     "peak memory": Measure(
         "most anonymous memory", lambda run: run.peak_anonymous_bytes, format_bytes
     ),
     "added memory": Measure(
-        "most anonymous memory above the baseline", lambda run: run.added_anonymous_bytes, format_bytes
+        "most anonymous memory above the baseline",
+        lambda run: run.added_anonymous_bytes,
+        format_bytes,
     ),
     "waiting": Measure(
-        "share of the time waiting for data", lambda run: run.waiting_share, lambda share: f"{share:.0%}"
+        "share of the time waiting for data",
+        lambda run: run.waiting_share,
+        lambda share: f"{share:.0%}",
     ),
     "seconds": Measure("seconds", lambda run: run.seconds, lambda seconds: f"{seconds:,.3g} s"),
 }
@@ -60,7 +69,7 @@ def draw_sweep(
     spread over more than 30 times.
     """
     chosen = find_measure(measure)
-    ax = _new_axes(len(runs)) if ax is None else ax
+    ax = _new_figure(len(runs)).axes[0] if ax is None else ax
     values = [chosen.of(run) for run in runs]
     positive = [value for value in values if value is not None and value > 0]
     log = bool(positive) and max(positive) > _LOG_SPREAD * min(positive)
@@ -75,10 +84,11 @@ def draw_sweep(
 
 def sweep(runs: Sequence[Run], measure: str | Measure = "samples/s") -> Picture:
     """Draw one number over several runs, as a picture with its numbers in words."""
-    ax = draw_sweep(runs, measure)
+    figure = _new_figure(len(runs))
+    draw_sweep(runs, measure, figure.axes[0])
     chosen = find_measure(measure)
     bars = "; ".join(f"{run.title}: {_words(chosen, chosen.of(run))}" for run in runs)
-    return Picture(ax.figure, f"Bars of {chosen.name}. {bars}.")
+    return Picture(figure, f"Bars of {chosen.name}. {bars}.")
 
 
 def find_measure(measure: str | Measure) -> Measure:
@@ -95,9 +105,7 @@ def _words(measure: Measure, value: float | None) -> str:
     return "nothing counted" if value is None else measure.words(value)
 
 
-def _draw_bar(
-    ax: Axes, row: int, run: Run, value: float | None, start: float, words: str
-) -> None:
+def _draw_bar(ax: Axes, row: int, run: Run, value: float | None, start: float, words: str) -> None:
     end = max(value or 0.0, start)
     ax.barh(
         row,
@@ -135,7 +143,9 @@ def _finish_axes(ax: Axes, runs: Sequence[Run], start: float, longest: float, lo
         ax.spines["bottom"].set_visible(False)
 
 
-def _new_axes(bars: int) -> Axes:
+def _new_figure(bars: int) -> Figure:
+    """Return a figure with one panel that leaves room for so many bars and their names."""
     height = 110 + 52 * max(bars, 1)
     figure = style.new_figure(style.WIDTH, height)
-    return figure.add_axes((0.37, 50 / height, 0.61, 1 - 95 / height))
+    figure.add_axes((0.37, 50 / height, 0.61, 1 - 95 / height))
+    return figure

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
 
 from helpers import figure_style as style
 from helpers.marks import guessed_rate, mark_end, mark_guess
 from helpers.records import Run, Sample
-from helpers.series import Throughput, last_second, thin, throughput_curves
+from helpers.series import Throughput, band, last_second, thin, throughput_curves
 from helpers.units import format_rate
 
 _STRIP = (0, -0.5, 1, 0.24)  # x, y, width, height, in parts of the panel above it
@@ -31,7 +31,7 @@ def draw_throughput(
     top = max(top, rate_top(curves, guess))
     strip = frame_throughput(ax, top, max(end, last_second(seen)))
     if samples and samples[-1].counters.samples:
-        draw_rate(ax, strip, curves)
+        RateAndWaiting(ax, strip).show(curves)
     else:
         _say_why_empty(ax, strip, run)
     if guess is not None:
@@ -45,7 +45,7 @@ def draw_throughput(
 
 def rate_top(curves: Throughput, guess: float | None = None) -> float:
     """Return an upper end of the throughput axis that shows the curve and the guess."""
-    return 1.15 * max(curves.top, guess or 0)
+    return max(1.15 * curves.top, 1.3 * (guess or 0))  # a guess needs room for its words
 
 
 def frame_throughput(ax: Axes, top: float, end: float) -> Axes:
@@ -68,17 +68,25 @@ def name_strip(strip: Axes, words: str) -> None:
     strip.set_title(words, fontsize=13, fontweight="normal", pad=4)
 
 
-def draw_rate(ax: Axes, strip: Axes, curves: Throughput) -> tuple[Artist, Artist]:
-    """Draw and return the curve of the rate and the area of the strip."""
-    line = ax.plot(curves.seconds, curves.rate, color=style.RATE, linewidth=2.2)[0]
-    waiting = np.nan_to_num(curves.waiting)
-    return line, strip.fill_between(curves.seconds, 0, waiting, **style.WAITING, linewidth=0)
+class RateAndWaiting:
+    """The moving part of a throughput panel: made once, shown anew as often as needed."""
+
+    def __init__(self, ax: Axes, strip: Axes) -> None:
+        self.rate = ax.plot([], [], color=style.RATE, linewidth=2.2)[0]
+        self.waiting = PolyCollection([], **style.WAITING, linewidth=0)
+        strip.add_collection(self.waiting, autolim=False)
+
+    def show(self, curves: Throughput) -> None:
+        """Take the shape of these curves."""
+        self.rate.set_data(curves.seconds, curves.rate)
+        share = np.nan_to_num(curves.waiting)
+        self.waiting.set_verts(band(curves.seconds, np.zeros_like(share), share))
 
 
 def _say_why_empty(ax: Axes, strip: Axes, run: Run | None) -> None:
     """Say in one line why there is no curve, and take the axes' numbers away."""
     ended = run is not None and not run.finished
-    words = "It ended before its first batch." if ended else "Its loop does not use track(loader)."
+    words = "No batch came before it ended." if ended else "Its loop does not use track(loader)."
     ax.text(0.5, 0.5, words, transform=ax.transAxes, ha="center", va="center", color=style.FAINT)
     ax.set_yticks([])
     ax.tick_params(labelbottom=True)

@@ -1,9 +1,10 @@
 """Bytes and rates as people read and write them. Binary units only: 1 KiB is 1024 bytes."""
 
 import re
+from fractions import Fraction
 
 _STEPS = ("B", "KiB", "MiB", "GiB", "TiB")
-_SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)(i?)(B?)\s*", re.IGNORECASE)
+_SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*(?:([KMGT])i?)?B?\s*", re.IGNORECASE)
 
 
 def format_bytes(size: float) -> str:
@@ -11,7 +12,7 @@ def format_bytes(size: float) -> str:
     if size < 0:
         return f"-{format_bytes(-size)}"
     step = 0
-    while size >= 1024 and step < len(_STEPS) - 1:
+    while size >= 1023.5 and step < len(_STEPS) - 1:
         size /= 1024
         step += 1
     digits = f"{size:.0f}" if step == 0 or size >= 100 else f"{size:.1f}".removesuffix(".0")
@@ -29,6 +30,7 @@ def parse_size(size: str | int) -> int:
     Raises ValueError, naming the value, when it does not parse or is not positive.
     """
     match = _SIZE.fullmatch(str(size)) if not isinstance(size, bool) else None
-    if match is None or float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ") < 1:
+    count = Fraction(match[1]) * 1024 ** " KMGT".index((match[2] or " ").upper()) if match else 0
+    if count < 1:
         raise ValueError(f"{size!r} is not a size: write it as '512 MiB' or '4 GiB', above zero")
-    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
+    return int(count)

@@ -1,240 +1,84 @@
 """The process beside an experiment: samples it from outside, holds it to its budget, cleans up.
 
 It is a process of its own so that drawing in the kernel cannot delay a look, and so that nothing
-is left behind when the kernel itself is killed. Its input is one line of JSON (a `Task`), then at
-most the word "stop"; the end of its input means that the kernel has no more use for the
-experiment. Its output is a line of JSON for each sample and a last one, the `Verdict`.
+is left behind when the kernel itself is killed. It is told as JSON (a `Task`) what there is to
+clean up when it starts, and what to watch on its input; after that only the word "stop" or "over".
+An input that ends without "over" means that the kernel has died. Its output is a line of JSON for
+each sample and a last one, the `Verdict`.
 """
 
 import contextlib
 import dataclasses
 import json
 import os
-import shutil
 import sys
 import threading
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 
-from helpers.board import Board, Phase
-from helpers.budget import Group
-from helpers.memory import Look, Measure, TreeSampler
-from helpers.processes import command_line, end_all
-from helpers.records import ProcessPeak, Sample
-
-SHARE_OF_A_CORE = 0.02  # the most that looking may take
-SHORTEST_INTERVAL, LONGEST_INTERVAL = 0.001, 0.1
-SAMPLE_INTERVAL = 0.02  # between samples handed on, unless one is a new peak
-# No process tree on a small machine fills memory faster: it bounds how long not to look.
-FASTEST_BYTES_PER_SECOND = 4 * 2**30
-TOLERATED_SHARE = 0.05  # over the budget before the watcher kills; killing takes the rest of 10 %
-LAST_WORDS_SECONDS = 1.0  # after the kernel killed a worker, for the main process to say so
-
-
-@dataclass(frozen=True)
-class Task:
-    """What to watch."""
-
-    pid: int  # of the experiment's main process, which leads a session of its own
-    budget_bytes: int
-    timeout: float
-    folder: str  # holds the board; removed here if the kernel dies
-    group: str = ""  # path of the memory cgroup; "" where the watcher enforces the budget
-    version: int = 0
-    measure: Measure = "auto"
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """How the watch ended."""
-
-    reason: str  # "over budget", "timed out", "stopped", or "" when the experiment just ended
-    kernel_kills: int | None  # processes killed over the budget; None when the group has gone
-    all_gone: bool  # no process left, no cgroup left
-    cpu_seconds: float  # that watching took
-    peaks: tuple[ProcessPeak, ...] = ()
-
-
-class Watch:
-    """One experiment being watched."""
-
-    def __init__(self, task: Task, emit: Callable[[Sample], None]) -> None:
-        self.task = task
-        self.emit = emit
-        self.board = Board(Path(task.folder, "board"))
-        self.group = Group(Path(task.group), task.version) if task.group else None
-        self.sampler = TreeSampler(
-            task.pid, measure=task.measure, pids=self.group.pids if self.group else None
-        )
-        self.peaks: dict[int, ProcessPeak] = {}
-        self.read_before = 0
-        self.highest = 0
-        self.next_sample = 0.0
-        self.killed_since: float | None = None
-
-    def step(self) -> tuple[str, float]:
-        """Take one look.
-
-        Returns why the experiment must end, '' if it need not, and the seconds to the next look.
-        """
-        phase = self.board.phase
-        if phase is Phase.STARTING:
-            return "", 0.005
-        awaited = phase in (Phase.READY, Phase.DONE)  # the child waits until we have looked
-        look = self.sampler.exact() if awaited else self.sampler.look()
-        if phase is Phase.READY:
-            self.read_before = look.read_bytes or 0
-        seconds = time.monotonic() - self.board.started if self.board.started else 0.0
-        sample = self._sample(look, seconds)
-        self._note_peaks(look)
-        if awaited:
-            self.board.phase = Phase.GO if phase is Phase.READY else Phase.LEAVE
-        if awaited or seconds >= self.next_sample or sample.budgeted_bytes > self.highest:
-            self.emit(sample)
-            self.next_sample = seconds + max(SAMPLE_INTERVAL, seconds / 1500)
-        self.highest = max(self.highest, sample.budgeted_bytes)
-        return self._reason(sample), self._interval(sample, look.cpu_seconds)
-
-    def kernel_kills(self) -> int | None:
-        """Return how many of the experiment's processes the kernel has killed over the budget."""
-        try:
-            return self.group.kills() if self.group else 0
-        except OSError:  # a systemd scope goes with its last process
-            return None
-
-    def end(self, reason: str) -> Verdict:
-        """End what still runs, remove the cgroup, and say how it all ended."""
-        kills = self.kernel_kills()
-        gone = end_all(self.task.pid, self.peaks, listed=self._listed)
-        if self.group is not None:
-            gone = self.group.remove() and gone
-        peaks = tuple(self.peaks.values())
-        return Verdict(reason, kills, gone, time.process_time(), peaks)
-
-    def _listed(self) -> list[int]:
-        try:
-            return self.group.pids() if self.group else []
-        except OSError:  # the group has gone
-            return []
-
-    def _sample(self, look: Look, seconds: float) -> Sample:
-        charged = None
-        if self.group is not None:
-            with contextlib.suppress(OSError):
-                charged = self.group.charged_bytes()
-        read = None if look.read_bytes is None else look.read_bytes - self.read_before
-        return Sample(
-            seconds=seconds,
-            anonymous_bytes=look.anonymous_bytes,
-            file_bytes=look.file_bytes,
-            shared_bytes=look.shared_bytes,
-            rss_bytes=look.rss_bytes,
-            processes=len(look.processes),
-            exact=look.exact,
-            charged_bytes=charged,
-            read_bytes=read,
-            counters=self.board.read(),
-        )
-
-    def _note_peaks(self, look: Look) -> None:
-        for process in look.processes:
-            seen, now = self.peaks.get(process.pid), process.anonymous_bytes
-            if seen is None:
-                name = self._name(process.pid)
-                self.peaks[process.pid] = ProcessPeak(process.pid, name, now, now)
-            elif now > seen.peak_anonymous_bytes:
-                self.peaks[process.pid] = dataclasses.replace(seen, peak_anonymous_bytes=now)
-
-    def _name(self, pid: int) -> str:
-        if pid == self.task.pid:
-            return "main"
-        command = command_line(pid)
-        if "resource_tracker" in command:
-            return "resource tracker"
-        names = [peak.name for peak in self.peaks.values()]
-        if "forkserver" in command and "fork server" not in names:
-            return "fork server"  # the workers it forks keep its command line
-        return f"worker {sum(name.startswith('worker') for name in names) + 1}"
-
-    def _reason(self, sample: Sample) -> str:
-        budget = self.task.budget_bytes
-        if self.group is not None:
-            if self.kernel_kills():
-                self.killed_since = self.killed_since or time.monotonic()
-                if time.monotonic() - self.killed_since > LAST_WORDS_SECONDS:
-                    return "over budget"
-        elif sample.budgeted_bytes > budget and self._truly_over(sample):
-            return "over budget"
-        return "timed out" if sample.seconds > self.task.timeout else ""
-
-    def _truly_over(self, sample: Sample) -> bool:
-        """Look exactly before killing: a cheap look counts what workers share more than once."""
-        if sample.exact or sample.processes == 1:
-            return True
-        exact = self._sample(self.sampler.exact(), sample.seconds)
-        return exact.budgeted_bytes > self.task.budget_bytes
-
-    def _interval(self, sample: Sample, cost: float) -> float:
-        """Return the time to the next look: cheap on average, short near the watcher's budget."""
-        cheap = min(max(cost / SHARE_OF_A_CORE, SHORTEST_INTERVAL), LONGEST_INTERVAL)
-        if self.group is not None:
-            return max(cheap, SAMPLE_INTERVAL / 2)
-        room = self.task.budget_bytes * (1 + TOLERATED_SHARE) - sample.budgeted_bytes
-        return min(cheap, max(room / FASTEST_BYTES_PER_SECOND, SHORTEST_INTERVAL))
-
-
-def watch(task: Task, emit: Callable[[Sample], None], wanted: "Wanted") -> Verdict:
-    """Watch an experiment until it is over its budget or its time, stopped, or not wanted."""
-    experiment = Watch(task, emit)
-    kernel = os.getppid()
-    reason, pause = "", 0.0
-    while not reason:
-        wanted.changed.wait(pause)
-        if wanted.stop:
-            reason = "stopped"
-        elif wanted.over or os.getppid() != kernel:
-            break
-        else:
-            reason, pause = experiment.step()
-    verdict = experiment.end(reason)
-    if os.getppid() != kernel:  # nobody else is left to do it
-        shutil.rmtree(task.folder, ignore_errors=True)
-    return verdict
+from helpers.records import Sample
+from helpers.watch import Task, Verdict, Watch, clean_up
 
 
 class Wanted:
     """What the kernel wants, as its words arrive: that it goes on, stops, or is over."""
 
     def __init__(self) -> None:
-        self.stop = self.over = False
+        self.stop = self.over = self.orphaned = False
         self.changed = threading.Event()
+        self._kernel = os.getppid()
 
     def listen(self) -> None:
         """Read standard input to its end."""
         for word in sys.stdin:
-            if word.strip() == "stop":
-                self.stop = True
-                self.changed.set()
-        self.over = True
+            self.stop = self.stop or word == "stop\n"
+            self.over = self.over or word == "over\n"
+            self.changed.set()
+        self.orphaned = not self.over
         self.changed.set()
 
+    def has_died(self) -> bool:
+        """Return whether there is no kernel any more.
 
-def _write(record: object) -> None:
+        A process that it has forked may keep our input open, so its death shows in two ways.
+        """
+        return self.orphaned or os.getppid() != self._kernel
+
+
+def watch(task: Task, emit: Callable[[Sample], None], wanted: Wanted) -> Verdict:
+    """Watch an experiment until it is over its budget or its time, stopped, or not wanted."""
+    experiment = Watch(task, emit)
+    reason, pause = "", 0.0
+    while not reason:
+        wanted.changed.wait(pause)
+        if wanted.stop:
+            reason = "stopped"
+        elif wanted.over or wanted.has_died():
+            break
+        else:
+            reason, pause = experiment.step()
+    return experiment.end(reason)
+
+
+def _write(record: Sample | Verdict) -> None:
     with contextlib.suppress(OSError):  # the kernel may be gone: cleaning up goes on
-        print(json.dumps(dataclasses.asdict(record)), flush=True)  # type: ignore[call-overload]  # noqa: T201
+        print(json.dumps(dataclasses.asdict(record)), flush=True)  # noqa: T201 - the kernel reads it
 
 
 def main() -> None:
     """Watch one experiment, as told on standard input."""
+    task = Task(**json.loads(sys.argv[1]))
     line = sys.stdin.readline()
-    if not line:
+    if line == "over\n":
         return  # a spare that was never used
-    wanted = Wanted()
-    threading.Thread(target=wanted.listen, daemon=True).start()
-    _write(watch(Task(**json.loads(line)), _write, wanted))
-    os._exit(0)  # the listener may still be reading: an ordinary exit would wait for its lock
+    if line:
+        task = Task(**json.loads(line))
+        wanted = Wanted()
+        threading.Thread(target=wanted.listen, daemon=True).start()
+        _write(watch(task, _write, wanted))
+        if not wanted.has_died():
+            os._exit(0)  # the listener still reads: an ordinary exit would wait for its lock
+    clean_up(task)
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,6 @@
 """Execute notebooks and read what they show. Shared by `make run` and the tests."""
 
 import os
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,12 +10,18 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from traitlets.config import Config
 
+from helpers.lesson_folder import sweep
+
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 RUN_TYPE = "application/vnd.larger-than-ram.run+json"
 
 
 class NotebookError(Exception):
-    """A cell failed. The message names the notebook, the cell as a reader counts, and the error."""
+    """A cell failed. The message names the notebook, the cell, its first line and the exception."""
+
+    def __init__(self, message: str, notebook: Any) -> None:
+        super().__init__(message)
+        self.notebook = notebook  # with the outputs as far as it came
 
 
 def all_notebooks() -> list[Path]:
@@ -46,21 +49,6 @@ def tagged(notebook: Any, tag: str) -> list[Any]:
     return [cell for cell in notebook.cells if tag in tags(cell)]
 
 
-def environment(
-    path: Path, *, scale: str, start_method: str | None, view: str, data: Path | None
-) -> dict[str, str]:
-    """Return what the helpers read from the environment of a notebook's kernel."""
-    chosen = {
-        "LARGER_THAN_RAM_SCALE": scale,
-        "LARGER_THAN_RAM_VIEW": view,
-        "LARGER_THAN_RAM_NOTEBOOK": path.name,
-        "LARGER_THAN_RAM_START_METHOD": start_method,
-        "LARGER_THAN_RAM_DATA": data and str(data),
-        "PYTHONDONTWRITEBYTECODE": os.environ.get("PYTHONDONTWRITEBYTECODE"),
-    }
-    return os.environ | {name: value for name, value in chosen.items() if value}
-
-
 def execute(
     path: Path,
     *,
@@ -69,25 +57,82 @@ def execute(
     start_method: str | None = None,
     view: str = "end",
     data: Path | None = None,
-    folder: Path = NOTEBOOKS,
     timeout: float = 600,
     allow_errors: bool = False,
-    on_cell: Callable[[int, int], None] | None = None,
 ) -> Any:
-    """Execute a notebook (or a variant of it) in `folder` and return it with its outputs.
+    """Execute a notebook, or a variant of it given as `notebook`, and return it with its outputs.
 
-    The kernel is the Python that runs this. Raises NotebookError, which carries the notebook as far
-    as it came as `notebook`.
+    The kernel is the Python that runs this, in the notebook's folder. Raises NotebookError.
     """
     notebook = read(path) if notebook is None else notebook
-    env = environment(path, scale=scale, start_method=start_method, view=view, data=data)
-    with client(notebook, folder=folder, timeout=timeout, allow_errors=allow_errors) as (run, more):
-        if on_cell is not None:
-            run.on_cell_start = lambda cell, cell_index: on_cell(cell_index, len(notebook.cells))
+    chosen = {
+        "LARGER_THAN_RAM_SCALE": scale,
+        "LARGER_THAN_RAM_VIEW": view,
+        "LARGER_THAN_RAM_NOTEBOOK": path.name,
+        "LARGER_THAN_RAM_START_METHOD": start_method,
+        "LARGER_THAN_RAM_DATA": str(data.resolve()) if data else None,
+    }
+    client = NotebookClient(
+        notebook,
+        timeout=timeout,
+        allow_errors=allow_errors,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(path.parent)}},
+        # No folder of kernels to look in: what is left is the Python that runs this.
+        config=Config({"KernelSpecManager": {"kernel_dirs": []}}),
+    )
+    current = _Position()
+    client.on_cell_start = current.move
+    with TemporaryDirectory() as settings:  # the reader's own IPython settings stay out of it
+        env = os.environ | {name: value for name, value in chosen.items() if value is not None}
         try:
-            run.execute(env=env | more)
+            client.execute(env=env | {"IPYTHONDIR": settings})
         except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
-            failure = NotebookError(_describe(path, notebook, error))
-            failure.notebook = notebook  # type: ignore[attr-defined]
-            raise failure from None
+            raise NotebookError(_describe(path, notebook, current.index, error), notebook) from None
+        finally:
+            sweep(path.parent)  # a kernel with children is killed before it can tidy up
     return notebook
+
+
+class _Position:
+    """Where a notebook is: the index of its running cell."""
+
+    index = 0
+
+    def move(self, cell: Any, cell_index: int) -> None:
+        self.index = cell_index
+
+
+def _describe(path: Path, notebook: Any, index: int, error: Exception) -> str:
+    """Return 'notebook, cell 7 (`first line`): ZeroDivisionError: division by zero'."""
+    cell = notebook.cells[index]
+    number = sum(cell.cell_type == "code" for cell in notebook.cells[: index + 1])
+    if isinstance(error, CellExecutionError):
+        reason = f"{error.ename}: {error.evalue}"
+    elif isinstance(error, CellTimeoutError):
+        reason = str(error).splitlines()[0]
+    else:
+        reason = f"the kernel died: {error}"
+    return f"{path.name}, code cell {number} (`{first_line(cell)}`): {reason}"
+
+
+def first_line(cell: Any) -> str:
+    """Return the first line of a cell that says something."""
+    return next((line.strip() for line in cell.source.splitlines() if line.strip()), "")
+
+
+def output_text(cell: Any) -> str:
+    """Return what a cell shows, as plain text: streams, results and displays, in order."""
+    texts = []
+    for output in cell.get("outputs", ()):
+        if output.output_type == "stream":
+            texts.append(output.text)
+        elif "data" in output:
+            texts.append(output.data.get("text/plain", ""))
+    return "\n".join(texts)
+
+
+def runs_shown(cell: Any) -> list[dict[str, Any]]:
+    """Return the records of the experiments that a cell shows, in order."""
+    data = [output.data for output in cell.get("outputs", ()) if "data" in output]
+    return [dict(part[RUN_TYPE]) for part in data if RUN_TYPE in part]

@@ -1,17 +1,15 @@
-"""A process and its descendants: who lives, what each holds, and what they read from the disk."""
+"""A process tree on Linux: who lives in it, and what it has read from the disk."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import replace
-from typing import Any
 
-from helpers.procfs import Process, ProcessLook, children_by_scan, lists_children
+from helpers.procfs import Process, ProcessLook, children_by_scan, lists_children, reports_pss
 
 Pids = Callable[[], Iterable[int]]
 
 
 class ProcTree:
-    """A tree on Linux, through /proc.
+    """A process and its descendants.
 
     A process stays in the tree when its parent dies: it was seen before, and its descriptors
     tell whether it still lives.
@@ -21,6 +19,7 @@ class ProcTree:
         self._proc = proc
         self._pids = pids
         self._scans = not lists_children(proc)
+        self._shares_out = reports_pss(proc)
         self._known: dict[int, Process] = {}
         self._reads = DiskReads()
         self._open(pid)
@@ -43,8 +42,18 @@ class ProcTree:
 
     def exact(self, cheap: tuple[ProcessLook, ...]) -> tuple[tuple[ProcessLook, ...], bool]:
         """Return the processes with shared pages shared out, and whether all of them were."""
-        pairs = [(look, self._known[look.pid].exact(look)) for look in cheap]
-        return tuple(exact or look for look, exact in pairs), all(exact for _, exact in pairs)
+        if not self._shares_out:
+            return cheap, False
+        looks, all_exact = [], True
+        for look in cheap:
+            try:
+                looks.append(self._known[look.pid].exact())
+            except PermissionError:  # another user's: its own count must do
+                looks.append(look)
+                all_exact = False
+            except OSError:  # it has ended, and holds nothing any more
+                continue
+        return tuple(looks), all_exact
 
     def read_bytes(self) -> int | None:
         """Return the bytes that the tree has read from the disk, also by processes now gone."""
@@ -135,83 +144,3 @@ class DiskReads:
             if pid in living:
                 return pid
         return None
-
-
-class PsutilTree:
-    """A tree where there is no /proc: private memory (USS), or RSS where not even that is told."""
-
-    def __init__(self, pid: int, pids: Pids | None) -> None:
-        import psutil  # only where it is needed: it takes time and memory to import
-
-        self._psutil = psutil
-        self._root = pid
-        self._pids = pids
-        self._known: dict[int, Any] = {}
-
-    def cheap(self) -> tuple[ProcessLook, ...]:
-        """Return every living process with its RSS as anonymous: nothing more is told cheaply."""
-        self._discover()
-        looks = []
-        for pid, process in list(self._known.items()):
-            try:
-                rss, ppid = process.memory_info().rss, process.ppid()
-            except self._psutil.Error:  # it has ended
-                del self._known[pid]
-                continue
-            looks.append(ProcessLook(pid, ppid, rss, 0, 0, rss))
-        return tuple(looks)
-
-    def exact(self, cheap: tuple[ProcessLook, ...]) -> tuple[tuple[ProcessLook, ...], bool]:
-        """Return the processes with private memory as anonymous, and whether all told theirs.
-
-        The rest of the RSS counts as file-backed: psutil tells shared memory on no system.
-        """
-        pairs = [(look, self._exact(look)) for look in cheap]
-        return tuple(exact or look for look, exact in pairs), all(exact for _, exact in pairs)
-
-    def read_bytes(self) -> int | None:
-        """Return None: elsewhere the count includes reads that the page cache answered."""
-        return None
-
-    def close(self) -> None:
-        """Forget the processes."""
-        self._known.clear()
-
-    def _exact(self, look: ProcessLook) -> ProcessLook | None:
-        try:
-            full = self._known[look.pid].memory_full_info()
-            uss = min(int(full.uss), look.rss_bytes)
-        except (self._psutil.Error, AttributeError):
-            return None
-        return replace(look, anonymous_bytes=uss, file_bytes=look.rss_bytes - uss)
-
-    def _discover(self) -> None:
-        if self._pids is not None:
-            listed = set(self._pids())
-            self._known = {pid: known for pid, known in self._known.items() if pid in listed}
-            self._know(listed)
-            return
-        try:
-            root = self._known.get(self._root) or self._psutil.Process(self._root)
-            children = root.children(recursive=True)
-        except self._psutil.Error:  # the root has ended: whoever was seen before may still live
-            return
-        for process in (root, *children):
-            self._known.setdefault(process.pid, process)
-
-    def _know(self, pids: set[int]) -> None:
-        for pid in pids - self._known.keys():
-            try:
-                self._known[pid] = self._psutil.Process(pid)
-            except self._psutil.Error:  # it ended while we looked
-                continue
-
-
-def psutil_measure() -> str:
-    """Return "USS" where psutil tells it for our own process, else "RSS"."""
-    import psutil
-
-    try:
-        return "USS" if hasattr(psutil.Process().memory_full_info(), "uss") else "RSS"
-    except psutil.Error:
-        return "RSS"

@@ -1,0 +1,82 @@
+"""`python -m data_gen npy OUT --size 4GiB`: make a dataset from the command line."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from data_gen.layouts import parse_shape
+from data_gen.making import ensure
+
+_EXAMPLES = """examples:
+  python -m data_gen npy data --size 4GiB --shape 64,64
+  python -m data_gen npy data --rows 2000000 --jobs 2
+  python -m data_gen hdf5 data --size 1GiB --chunks 512,128 --compression gzip:4
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong in one line; the usage is behind --help."""
+        self.exit(2, f"error: {message} (python -m data_gen --help says what there is)\n")
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="python -m data_gen",
+        description="Make a dataset whose right values are known, in constant memory. "
+        "What is whole already is found and left as it is.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("format", choices=("npy", "hdf5"))
+    parser.add_argument("out", metavar="OUT", help="the folder; it is made if it is not there")
+    amount = parser.add_mutually_exclusive_group(required=True)
+    amount.add_argument("--rows", type=int, metavar="N", help="the number of rows")
+    amount.add_argument("--size", help="of all rows: 4GiB, 512MiB, or 1.5xram of this machine")
+    parser.add_argument("--shape", default="128", help="of one row: 64,64 (default: 128)")
+    parser.add_argument("--seed", type=int, default=0, help="same seed, same data (default: 0)")
+    parser.add_argument("--classes", type=int, default=10, help="different labels (default: 10)")
+    parser.add_argument(
+        "--order",
+        default="shuffled",
+        choices=("shuffled", "sorted"),
+        help="of the labels along the file (default: shuffled)",
+    )
+    parser.add_argument("--chunks", help="hdf5: a shape as 512,128, or auto (default: contiguous)")
+    parser.add_argument("--compression", help="hdf5: none, lzf or gzip:LEVEL (default: none)")
+    parser.add_argument("--jobs", type=int, default=1, help="threads that make rows (default: 1)")
+    parser.add_argument("--quiet", action="store_true", help="show no progress bar")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status."""
+    given = _parser().parse_args(arguments)
+    try:
+        made = ensure(
+            given.format,
+            given.out,
+            rows=given.rows,
+            size=given.size,
+            row_shape=parse_shape(given.shape, "--shape"),
+            seed=given.seed,
+            classes=given.classes,
+            order=given.order,
+            chunks=given.chunks,
+            compression=given.compression,
+            jobs=given.jobs,
+            progress=not given.quiet,
+        )
+    except (ValueError, OSError) as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("stopped: nothing is left half-written\n")
+        return 130
+    sys.stdout.write(f"{made}\n{made.rows_path}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

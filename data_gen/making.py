@@ -1,0 +1,146 @@
+"""Make a dataset once: find it whole, or write it beside and put it in place."""
+
+import shutil
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from tqdm import tqdm
+
+from data_gen.blocks import Order, Recipe
+from data_gen.layouts import choose_layout
+from data_gen.locks import try_lock, wait_for_lock
+from data_gen.made import MadeData
+from data_gen.sizes import count_rows
+from data_gen.stream import ahead, spans
+from data_gen.target import LOCK, MAKING, Target
+from data_gen.whole import describe_other, is_whole, put_in_place
+from data_gen.writers import Tick, write_npy
+from helpers.units import format_bytes
+
+_LABEL_BYTES = 8
+_RESERVE = 0.05  # of what is written: for file systems' own needs
+
+
+class _Bar(tqdm):  # type: ignore[misc]  # tqdm brings no types
+    monitor_interval = 0  # no thread of its own, which a fork would have to mind
+
+
+def ensure(
+    file_format: str,
+    folder: str | Path,
+    *,
+    rows: int | None = None,
+    size: str | int | None = None,
+    row_shape: Sequence[int] = (128,),
+    seed: int = 0,
+    chunks: Sequence[int] | str | None = None,
+    compression: str | None = None,
+    jobs: int = 1,
+    progress: bool = True,
+    classes: int = 10,
+    order: Order = "shuffled",
+    budget: str | int | None = None,
+) -> MadeData:
+    """Return the dataset in `folder`, made now if it is not there: 'npy' or 'hdf5'.
+
+    Pass `rows`, or a `size` of all rows: '4 GiB', '1.5x ram', or '4x budget' with `budget`.
+    HDF5 takes `chunks` (a shape, or 'auto' for what h5py would pick; None: contiguous) and
+    `compression` ('lzf', 'gzip', 'gzip:9'). `jobs` threads make the rows; their bytes depend on
+    neither. Rows of one axis are named features, others spectrograms.
+
+    Raises ValueError or OSError before any work: for sizes, shapes and layouts that do not fit, too
+    little free disk, a folder that cannot be written, and files that are damaged or not ours.
+    """
+    shape = tuple(int(length) for length in row_shape)
+    if Path(folder).suffix in (".npy", ".h5"):
+        raise ValueError(f"{folder} is a file's name: pass the folder it is to lie in")
+    if jobs < 1:
+        raise ValueError(f"jobs={jobs}: pass 1 or more")
+    one = Recipe(1, shape, seed, classes, order)  # judged before its row is taken as a measure
+    recipe = Recipe(count_rows(rows, size, one.row_bytes, budget), shape, seed, classes, order)
+    layout = choose_layout(file_format, recipe, chunks, compression)
+    target = Target(Path(folder).absolute(), recipe, layout)
+    if not _found(target):
+        _make_folder(target)
+        with wait_for_lock(target.lock):
+            if not is_whole(target):
+                _make(target, jobs=jobs, progress=progress)
+    return MadeData(target.folder / target.rows_name, target.folder / target.labels_name, recipe)
+
+
+def _found(target: Target) -> bool:
+    """Look without the lock: whole data must be found in a folder that cannot be written too."""
+    with suppress(OSError, ValueError):  # somebody may be replacing it: judged under the lock
+        return is_whole(target)
+    return False
+
+
+def _make(target: Target, *, jobs: int, progress: bool) -> None:
+    _remove_abandoned(target)
+    _check_disk(target)
+    other = describe_other(target)
+    if other:
+        sys.stderr.write(f"{target.rows_name} is made again: {other}\n")
+    target.making.mkdir()
+    try:
+        with _Bar(
+            total=target.recipe.nbytes,
+            desc=target.rows_name,
+            unit="B",
+            unit_scale=True,
+            unit_divisor=1024,
+            mininterval=0.5,
+            disable=not progress,
+        ) as bar:
+            _write(target, jobs, bar.update)
+        put_in_place(target)
+    finally:
+        shutil.rmtree(target.making, ignore_errors=True)
+
+
+def _write(target: Target, jobs: int, tick: Tick) -> None:
+    recipe, rows_path = target.recipe, target.making / target.rows_name
+    if target.layout.format == "hdf5":
+        from data_gen.hdf5 import write_hdf5  # h5py is slow to import
+
+        write_hdf5(rows_path, recipe, target.layout, jobs=jobs, tick=tick)
+        return
+    labels = map(recipe.labels, spans(recipe.count, _LABEL_BYTES))
+    write_npy(target.making / target.labels_name, labels, (recipe.count,), "int64", lambda _: None)
+    rows = ahead(recipe.rows, spans(recipe.count, recipe.row_bytes), jobs=jobs)
+    write_npy(rows_path, rows, (recipe.count, *recipe.row_shape), "float32", tick)
+
+
+def _remove_abandoned(target: Target) -> None:
+    """Remove what killed processes have left in this folder; whoever still works holds a lock."""
+    shutil.rmtree(target.making, ignore_errors=True)
+    for left in target.folder.glob(f".*{MAKING}"):
+        with try_lock(left.with_name(left.name.replace(MAKING, LOCK))) as abandoned:
+            if abandoned:
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def _make_folder(target: Target) -> None:
+    if not target.folder.exists():
+        _check_disk(target)
+    try:
+        target.folder.mkdir(parents=True, exist_ok=True)
+        with try_lock(target.lock):
+            pass  # a file of ours can be made here
+    except OSError as error:
+        raise type(error)(
+            f"{target.folder} cannot be written ({error.strerror}): pass another folder"
+        ) from error
+
+
+def _check_disk(target: Target) -> None:
+    nearest = next(path for path in (target.folder, *target.folder.parents) if path.exists())
+    needed = int((target.recipe.nbytes + target.recipe.count * _LABEL_BYTES) * (1 + _RESERVE))
+    free = shutil.disk_usage(nearest).free
+    if needed > free:
+        raise OSError(
+            f"{target.rows_name} needs {format_bytes(needed)} and the disk of {nearest} has "
+            f"{format_bytes(free)} free: pass a smaller size, or another folder"
+        )

@@ -1,0 +1,161 @@
+"""Views of a running experiment, and which of them suits the place.
+
+A notebook with someone before it gets a moving figure, a terminal one line that rewrites itself, a
+pipe one line at the end. LARGER_THAN_RAM_VIEW chooses another: auto, live, line, end or none.
+"""
+
+import os
+import sys
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, TextIO
+
+from helpers import front_end
+from helpers.front_end import Place
+from helpers.records import Run, Sample, View
+from helpers.units import format_bytes, format_rate
+
+VARIABLE = "LARGER_THAN_RAM_VIEW"
+CHOICES = ("auto", "live", "line", "end", "none")
+
+
+def choose_view(
+    title: str, budget_bytes: int, enforced_by: str, *, place: Place | None = None
+) -> View:
+    """Return the view that suits this place, or the one that LARGER_THAN_RAM_VIEW asks for.
+
+    `live` needs a notebook: elsewhere it becomes `line`. Raises ValueError for an unknown choice.
+    """
+    place = front_end.look_around() if place is None else place
+    choice = os.environ.get(VARIABLE, "auto") or "auto"
+    if choice not in CHOICES:
+        raise ValueError(f"{VARIABLE}={choice!r} is not a view: use one of {', '.join(CHOICES)}")
+    if choice == "auto":
+        choice = _suits(place)
+    if choice == "live" and place.notebook:
+        from helpers.notebook_view import NotebookView  # matplotlib: only where figures are drawn
+
+        return NotebookView(
+            title, budget_bytes, enforced_by, widgets=place.widgets and place.watched
+        )
+    if choice in ("live", "line"):
+        return LineView(title, budget_bytes)
+    return EndView(notebook=place.notebook) if choice == "end" else NoView()
+
+
+def _suits(place: Place) -> str:
+    if place.notebook:
+        return "live" if place.watched else "end"
+    return "line" if place.terminal else "end"
+
+
+class NoView:
+    """Shows nothing."""
+
+    def update(self, samples: Sequence[Sample]) -> None:
+        """Draw nothing."""
+
+    def finish(self, run: Run) -> None:
+        """Draw nothing."""
+
+    def stop_requested(self) -> bool:
+        """Return False: there is nothing to press."""
+        return False
+
+
+class EndView(NoView):
+    """Shows the finished run once: its figure in a notebook, else its one line."""
+
+    def __init__(self, *, notebook: bool, stream: TextIO | None = None) -> None:
+        self._notebook = notebook
+        self._stream = stream
+
+    def finish(self, run: Run) -> None:
+        """Show the finished record."""
+        if not self._notebook:
+            print(repr(run), file=self._stream or sys.stderr, flush=True)
+            return
+        from IPython.display import display
+
+        from helpers.plots import mimebundle as full
+
+        display(full(run), raw=True)
+        DRAWN.note(run)
+
+
+class LineView(NoView):
+    """Keeps one line of a terminal up to date."""
+
+    def __init__(
+        self,
+        title: str,
+        budget_bytes: int,
+        *,
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._title, self._budget = title, format_bytes(budget_bytes)
+        self._stream = stream or sys.stderr
+        self._clock = clock
+        self._next = 0.0
+        self._width = 0
+
+    def update(self, samples: Sequence[Sample]) -> None:
+        """Rewrite the line, at most five times a second."""
+        if samples and self._clock() >= self._next:
+            self._next = self._clock() + 0.2
+            self._write(f"{self._title}: {_progress(samples[-1], self._budget)}")
+
+    def finish(self, run: Run) -> None:
+        """Replace the line by the run's own."""
+        self._write(repr(run))
+        self._stream.write("\n")
+        self._stream.flush()
+
+    def _write(self, words: str) -> None:
+        self._stream.write("\r" + words.ljust(self._width))
+        self._stream.flush()
+        self._width = len(words)
+
+
+def _progress(sample: Sample, budget: str) -> str:
+    counters = sample.counters
+    seconds = counters.waiting_seconds + counters.working_seconds
+    parts = [f"{sample.seconds:.0f} s", f"{format_bytes(sample.budgeted_bytes)} of {budget}"]
+    if counters.samples and seconds:
+        parts.append(f"{format_rate(counters.samples / seconds)}")
+        parts.append(f"waiting {counters.waiting_seconds / seconds:.0%}")
+    if counters.expected_batches:
+        parts.append(f"{counters.batches / counters.expected_batches:.0%} of the epoch")
+    return ", ".join(parts)
+
+
+class Drawn:
+    """Remembers which run the cell that runs now has already shown."""
+
+    def __init__(self) -> None:
+        self._run: weakref.ref[Run] | None = None
+        self._cell: int | None = None
+
+    def note(self, run: Run) -> None:
+        """Remember that this cell has shown the run."""
+        self._run, self._cell = weakref.ref(run), front_end.execution_count()
+
+    def here(self, run: Run) -> bool:
+        """Return whether the run that this cell has shown is this very one."""
+        shown = self._run() if self._run is not None else None
+        return shown is run and self._cell == front_end.execution_count()
+
+
+DRAWN = Drawn()
+
+
+def mimebundle(run: Run) -> dict[str, Any]:
+    """Return how a notebook shows a run as a cell's last expression.
+
+    A run whose view has just drawn it in this cell is not drawn a second time.
+    """
+    from helpers import plots
+
+    return plots.words_and_numbers(run) if DRAWN.here(run) else plots.mimebundle(run)

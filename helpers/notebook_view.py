@@ -1,0 +1,128 @@
+"""The live view in a notebook: a moving figure and a Stop button.
+
+Frames go out as display updates of `image/png`, which every front end shows without an extension;
+only the button is a widget. At the end the finished figure takes the place of the frames, and
+nothing that the saved notebook could not show again is left.
+"""
+
+import base64
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from IPython.display import display, update_display
+
+from helpers import live
+from helpers.front_end import click_reaches_a_busy_kernel
+from helpers.live_figure import LiveFigure
+from helpers.plots import mimebundle
+from helpers.records import Run, Sample
+
+_FRAME_SECONDS = 0.5
+_MOST_OF_A_CORE = 0.05
+_INTERRUPT = "interrupt the kernel (press I twice)"
+
+
+class NotebookView:
+    """Shows a running experiment twice a second, and less often where drawing is slow."""
+
+    def __init__(
+        self,
+        title: str,
+        budget_bytes: int,
+        enforced_by: str,
+        *,
+        widgets: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+        cpu_clock: Callable[[], float] = time.thread_time,
+    ) -> None:
+        self._figure = LiveFigure(title, budget_bytes, enforced_by)
+        self._clock, self._cpu_clock = clock, cpu_clock
+        self._next = 0.0
+        self._costs: deque[float] = deque(maxlen=5)
+        self._image: Any = None
+        self._button = StopButton(widgets=widgets)
+
+    def update(self, samples: Sequence[Sample]) -> None:
+        """Show a frame when it is time for one."""
+        if self._clock() < self._next:
+            return
+        start, started = self._clock(), self._cpu_clock()
+        self._show(self._figure.frame(samples))
+        self._costs.append(self._cpu_clock() - started)
+        # The cheapest of the last few: a whole new background now and then is no reason to pause.
+        pause = max(_FRAME_SECONDS, min(self._costs) / _MOST_OF_A_CORE)
+        on_time = start - self._next < pause
+        self._next = (self._next if on_time else start) + pause
+
+    def _show(self, png: bytes) -> None:
+        width, height = self._figure.size
+        bundle = {
+            "image/png": base64.b64encode(png).decode(),
+            "text/plain": "The experiment is running.",
+        }
+        metadata = {"image/png": {"width": width, "height": height}}  # so that nothing jumps
+        if self._image is None:
+            self._image = display(bundle, metadata=metadata, raw=True, display_id=True)
+            self._button.show()
+        else:
+            update_display(bundle, metadata=metadata, raw=True, display_id=self._image.display_id)
+
+    def finish(self, run: Run) -> None:
+        """Put the finished figure in the frames' place, and take the button away."""
+        self._button.remove()
+        if self._image is None:
+            display(mimebundle(run), raw=True)
+        else:
+            update_display(mimebundle(run), raw=True, display_id=self._image.display_id)
+        live.DRAWN.note(run)
+
+    def stop_requested(self) -> bool:
+        """Return whether the button was pressed."""
+        return self._button.pressed.is_set()
+
+
+class StopButton:
+    """A button that sets an event. Its click comes in another thread, while the kernel is busy."""
+
+    def __init__(self, *, widgets: bool) -> None:
+        self.pressed = threading.Event()
+        self._widgets = widgets
+        self._box: Any = None
+        self._output: Any = None
+
+    def show(self) -> None:
+        """Show the button, or how to stop where there can be none."""
+        bundle = self._widget_bundle() if self._widgets else _text(f"To stop it, {_INTERRUPT}.")
+        self._output = display(bundle, raw=True, display_id=True)
+
+    def remove(self) -> None:
+        """Leave nothing: a saved notebook could only say that the widget's model is not found."""
+        if self._output is None:
+            return
+        update_display(
+            {"text/plain": "", "text/html": ""}, raw=True, display_id=self._output.display_id
+        )
+        if self._box is not None:
+            for widget in (*self._box.children, self._box):
+                widget.close()
+
+    def _widget_bundle(self) -> dict[str, Any]:
+        import ipywidgets
+
+        button = ipywidgets.Button(description="Stop", button_style="warning", icon="stop")
+        button.on_click(lambda _: self._press(button))
+        hint = "" if click_reaches_a_busy_kernel() else f"or {_INTERRUPT}"
+        self._box = ipywidgets.HBox([button, ipywidgets.Label(hint)])
+        bundle: dict[str, Any] = self._box._repr_mimebundle_()
+        return {**bundle, "text/plain": f"To stop it, {_INTERRUPT}."}
+
+    def _press(self, button: Any) -> None:
+        self.pressed.set()
+        button.description, button.disabled = "Stopping", True
+
+
+def _text(words: str) -> dict[str, str]:
+    return {"text/plain": words, "text/html": f"<p>{words}</p>"}

@@ -1,0 +1,91 @@
+"""A process tree through psutil, where there is no /proc: macOS, Windows."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from helpers.procfs import ProcessLook
+
+
+class PsutilTree:
+    """A tree where there is no /proc: private memory (USS), or RSS where not even that is told."""
+
+    def __init__(self, pid: int, pids: Callable[[], Iterable[int]] | None) -> None:
+        import psutil  # only where it is needed: it takes time and memory to import
+
+        self._psutil = psutil
+        self._root = pid
+        self._pids = pids
+        self._known: dict[int, Any] = {}
+
+    def cheap(self) -> tuple[ProcessLook, ...]:
+        """Return every living process with its RSS as anonymous: nothing more is told cheaply."""
+        self._discover()
+        looks = []
+        for pid, process in list(self._known.items()):
+            try:
+                rss, ppid = process.memory_info().rss, process.ppid()
+            except self._psutil.Error:  # it has ended
+                del self._known[pid]
+                continue
+            if rss:  # a zombie has none
+                looks.append(ProcessLook(pid, ppid, rss, 0, 0, rss))
+        return tuple(looks)
+
+    def exact(self, cheap: tuple[ProcessLook, ...]) -> tuple[tuple[ProcessLook, ...], bool]:
+        """Return the processes with private memory as anonymous, and whether all told theirs.
+
+        The rest of the RSS counts as file-backed: psutil tells shared memory on no system.
+        """
+        looks, all_exact = [], True
+        for look in cheap:
+            try:
+                uss = min(int(self._known[look.pid].memory_full_info().uss), look.rss_bytes)
+            except (self._psutil.AccessDenied, AttributeError):  # its RSS must do
+                looks.append(look)
+                all_exact = False
+            except self._psutil.Error:  # it has ended
+                continue
+            else:
+                file_bytes = look.rss_bytes - uss
+                looks.append(replace(look, anonymous_bytes=uss, file_bytes=file_bytes))
+        return tuple(looks), all_exact
+
+    def read_bytes(self) -> int | None:
+        """Return None: elsewhere the count includes reads that the page cache answered."""
+        return None
+
+    def close(self) -> None:
+        """Forget the processes."""
+        self._known.clear()
+
+    def _discover(self) -> None:
+        if self._pids is not None:
+            listed = set(self._pids())
+            self._known = {pid: known for pid, known in self._known.items() if pid in listed}
+            self._know(listed)
+            return
+        try:
+            root = self._known.get(self._root) or self._psutil.Process(self._root)
+            children = root.children(recursive=True)
+        except self._psutil.Error:  # the root has ended: whoever was seen before may still live
+            return
+        for process in (root, *children):
+            self._known.setdefault(process.pid, process)
+
+    def _know(self, pids: set[int]) -> None:
+        for pid in pids - self._known.keys():
+            try:
+                self._known[pid] = self._psutil.Process(pid)
+            except self._psutil.Error:  # it ended while we looked
+                continue
+
+
+def psutil_measure() -> str:
+    """Return "USS" where psutil tells it for our own process, else "RSS"."""
+    import psutil
+
+    try:
+        return "USS" if hasattr(psutil.Process().memory_full_info(), "uss") else "RSS"
+    except psutil.Error:
+        return "RSS"

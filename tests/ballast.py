@@ -1,0 +1,79 @@
+"""A child process that takes on known ballast, one statement at a time."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from typing import Self
+
+MIB = 2**20
+
+# Each statement is answered by one line, so that a test never has to wait for a time.
+_LOOP = """
+import sys
+names = {}
+for line in sys.stdin:
+    try:
+        exec(eval(line), names)
+        print("done", flush=True)
+    except BaseException as error:
+        print(repr(error), flush=True)
+"""
+
+# Statements for `Child.do`. A forked worker does its work and then waits to be ended.
+FORK = """
+import os, signal
+workers = []
+def fork(work):
+    ready, told = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        work()
+        os.write(told, b"x")
+        while True:
+            signal.pause()
+    assert os.read(ready, 1) == b"x"
+    workers.append(pid)
+def end_workers():
+    for pid in workers:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    workers.clear()
+"""
+
+
+class Child:
+    """A Python process that executes statements in a namespace of its own."""
+
+    def __enter__(self) -> Self:
+        command = [sys.executable, "-u", "-c", _LOOP]
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self.pid = self._process.pid
+        return self
+
+    def do(self, statements: str) -> None:
+        """Execute statements in the child and wait until they are done."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(repr(statements) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline().strip()
+        assert answer == "done", answer
+
+    def kill(self) -> None:
+        """End the child at once, but not the workers it has forked, and wait until it has gone."""
+        self._process.kill()
+        self._process.wait()
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(ProcessLookupError):  # nobody is left
+            os.killpg(self.pid, signal.SIGKILL)
+        with self._process:  # closes its pipes
+            pass

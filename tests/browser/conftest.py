@@ -1,0 +1,212 @@
+"""A real JupyterLab and a real browser: started for one test, and gone after it.
+
+Commands go to JupyterLab's own application object rather than to menus, and the selectors are those
+that its themes rely on, so a new release rarely breaks them.
+"""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import psutil
+import pytest
+
+_TOKEN = "only-for-tests"
+_SETTINGS = {
+    # All cells are in the page, also those that are scrolled away.
+    "notebook-extension/tracker": {"windowingMode": "none"},
+    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+}
+_CHROMIUM = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
+    "--disable-background-networking --disable-component-update --disable-sync"
+)
+
+_COUNT_FRAMES = """async (cell, [frames, milliseconds]) => {
+    const seen = new Set(), end = Date.now() + milliseconds;
+    while (seen.size < frames) {
+        if (Date.now() > end) throw new Error(`only ${seen.size} different pictures`);
+        const image = cell.querySelector("img");
+        if (image) seen.add(image.src);
+        await new Promise(requestAnimationFrame);
+    }
+}"""
+
+
+@dataclass
+class LabPage:
+    """One notebook, open in JupyterLab."""
+
+    page: Any  # playwright's
+
+    def run(self, command: str) -> None:
+        """Start one of JupyterLab's commands, and do not wait for its end."""
+        self.page.evaluate("name => { window.jupyterapp.commands.execute(name) }", command)
+
+    def run_all(self) -> None:
+        """Run all cells, and do not wait for their end."""
+        self.run("notebook:run-all-cells")
+
+    def wait_for_kernel(self, status: str = "idle", seconds: float = 60) -> None:
+        """Wait until the kernel is idle, or busy."""
+        self.page.wait_for_function(
+            "status => window.jupyterapp?.shell.currentWidget?.sessionContext?.session"
+            "?.kernel?.status === status",
+            arg=status,
+            timeout=seconds * 1000,
+        )
+
+    def wait_for_frames(self, cell: Any, frames: int, seconds: float = 60) -> None:
+        """Wait until an image among a cell's outputs has shown so many different pictures."""
+        cell.locator("img").first.wait_for(timeout=seconds * 1000)
+        cell.evaluate(_COUNT_FRAMES, [frames, seconds * 1000])
+
+    def select(self, index: int) -> None:
+        """Make a cell the one that commands work on."""
+        self.page.evaluate(
+            "index => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = index }",
+            index,
+        )
+
+    def reload(self) -> None:
+        """Open the saved notebook anew."""
+        self.page.reload()
+        self.wait_for_kernel()
+
+    def cell(self, index: int) -> Any:
+        """Return the locator of a cell, counted from 0."""
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(index)
+
+    def save(self) -> None:
+        """Save the notebook, and wait until it is saved."""
+        self.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+
+    def screenshot(self, path: Path) -> None:
+        """Keep a picture of what is on the screen."""
+        self.page.screenshot(path=str(path))
+
+
+@pytest.fixture
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A headless Chromium."""
+    executable = shutil.which("chromium")
+    if executable is None:
+        pytest.skip("no chromium on PATH: install it to run the browser tests")
+    sync_playwright = pytest.importorskip("playwright.sync_api").sync_playwright
+    home = tmp_path_factory.mktemp("home")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=executable,
+            args=_CHROMIUM.split(),
+            env={**os.environ, "HOME": str(home)},
+        )
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def start_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Path], str]]:
+    """A function that starts JupyterLab on a folder and returns its address.
+
+    The server and its kernels see the environment variables of the moment when it is called.
+    """
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(root: Path) -> str:
+        private = tmp_path_factory.mktemp("jupyter")
+        port = _free_port()
+        server = subprocess.Popen(
+            _lab_command(root, port), env=_environment(private), stderr=subprocess.DEVNULL
+        )
+        started.append(server)
+        address = f"http://127.0.0.1:{port}"
+        _wait_until_it_answers(f"{address}/api?token={_TOKEN}", server)
+        return address
+
+    yield start
+    for server in started:
+        _end(server)
+
+
+@pytest.fixture
+def open_notebook(browser: Any, start_lab: Callable[[Path], str]) -> Callable[[Path], LabPage]:
+    """A function that opens a notebook in JupyterLab, with its kernel ready."""
+
+    def open_it(path: Path) -> LabPage:
+        page = browser.new_page(viewport={"width": 1300, "height": 900})
+        address = start_lab(path.parent)
+        page.goto(f"{address}/lab/tree/{path.name}?token={_TOKEN}")
+        lab_page = LabPage(page)
+        lab_page.wait_for_kernel()
+        return lab_page
+
+    return open_it
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _lab_command(root: Path, port: int) -> list[str]:
+    as_root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    return [
+        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--expose-app-in-browser", *as_root),
+        f"--ServerApp.root_dir={root}",
+        f"--ServerApp.port={port}",
+        "--ServerApp.port_retries=0",
+        f"--IdentityProvider.token={_TOKEN}",
+    ]
+
+
+def _environment(private: Path) -> dict[str, str]:
+    """Return an environment in which the reader's own Jupyter settings do not count."""
+    settings = private / "settings"
+    for name, values in _SETTINGS.items():
+        file = settings / "@jupyterlab" / f"{name}.jupyterlab-settings"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(values))
+    return {
+        **os.environ,
+        "JUPYTER_CONFIG_DIR": str(private / "config"),
+        "JUPYTER_RUNTIME_DIR": str(private / "runtime"),
+        "JUPYTERLAB_SETTINGS_DIR": str(settings),
+        "JUPYTERLAB_WORKSPACES_DIR": str(private / "workspaces"),
+        "IPYTHONDIR": str(private / "ipython"),
+    }
+
+
+def _wait_until_it_answers(url: str, server: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            with urlopen(url, timeout=5):
+                return
+        except (URLError, OSError):
+            time.sleep(0.1)  # nothing tells when a server starts to listen
+    raise RuntimeError(f"JupyterLab did not answer at {url} (exit code {server.poll()})")
+
+
+def _end(server: subprocess.Popen[bytes]) -> None:
+    """End the server and its kernels, and whatever they have left."""
+    family = psutil.Process(server.pid).children(recursive=True) if server.poll() is None else []
+    server.terminate()
+    try:
+        server.wait(20)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
+    for process in psutil.wait_procs(family, timeout=5)[1]:
+        process.kill()
+    psutil.wait_procs(family, timeout=5)

@@ -1,0 +1,86 @@
+"""The live view in a real JupyterLab: the figure moves, and Stop reaches a busy kernel."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+pytestmark = pytest.mark.browser
+
+SHOW_RUNS = """
+from helpers.live import mimebundle
+from helpers.records import Counters, Outcome, Run, Sample
+get_ipython().display_formatter.mimebundle_formatter.for_type(Run, mimebundle)
+"""
+# Twenty seconds of made-up samples: no child process, only the view.
+EXPERIMENT = """
+import time
+from helpers.live import choose_view
+view = choose_view("a made-up loop", 2**30, "watcher")
+samples, start = [], time.monotonic()
+while (seconds := time.monotonic() - start) < 20 and not view.stop_requested():
+    counters = Counters(int(900 * seconds), int(9 * seconds), 0, seconds * 0.7, seconds * 0.3)
+    memory = int((0.2 + 0.03 * seconds) * 2**30)
+    samples.append(Sample(seconds, memory, memory // 2, 2**26, memory * 2, 1, counters=counters))
+    view.update(samples)
+    time.sleep(0.05)
+outcome = Outcome.STOPPED if view.stop_requested() else Outcome.FINISHED
+run = Run("a made-up loop", outcome, seconds, 2**30, "watcher", "PSS", "fork", tuple(samples))
+view.finish(run)
+run
+"""
+GUESS = """
+from helpers.predictions import predict
+guess = predict("How much memory will the loop take?", "MiB")
+guess
+"""
+
+
+def _notebook(path: Path, *cells: str) -> Path:
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(source.strip()) for source in cells],
+        metadata={"kernelspec": kernel},
+    )
+    nbformat.write(notebook, path)
+    return path
+
+
+def test_the_figure_moves_and_stop_ends_a_busy_cell(
+    tmp_path: Path, open_notebook: Callable[[Path], Any]
+) -> None:
+    lab = open_notebook(_notebook(tmp_path / "live.ipynb", SHOW_RUNS, EXPERIMENT, "run"))
+    lab.run_all()
+    cell = lab.cell(1)
+    lab.wait_for_frames(cell, 4)
+    cell.get_by_role("button", name="Stop").click()
+    cell.locator("img[alt*='stopped']").wait_for(timeout=5_000)  # long before its twenty seconds
+    lab.wait_for_kernel()
+    assert cell.locator("img").count() == 1  # the cell's last expression did not draw it again
+    assert "a made-up loop: stopped" in cell.locator("pre").inner_text()
+    assert cell.get_by_role("button", name="Stop").count() == 0
+    assert lab.cell(2).locator("img[alt*='stopped']").count() == 1  # a later cell does draw it
+    lab.save()
+    saved = (tmp_path / "live.ipynb").read_text()
+    assert "widget" not in saved
+    assert json.loads(saved)["cells"][1]["outputs"][0]["data"]["text/plain"]
+    lab.reload()
+    assert lab.cell(1).locator("img[alt*='stopped']").count() == 1
+    assert "model not found" not in lab.cell(1).inner_text().lower()
+
+
+def test_a_guess_is_typed_into_a_field_and_shown_as_text_afterwards(
+    tmp_path: Path, open_notebook: Callable[[Path], Any]
+) -> None:
+    lab = open_notebook(_notebook(tmp_path / "guess.ipynb", GUESS, "guess"))
+    lab.run("notebook:run-cell-and-select-next")
+    field = lab.cell(0).get_by_label("Your guess")
+    field.click()
+    lab.page.keyboard.type("1,500")
+    lab.cell(0).get_by_text("1,500 is kept").wait_for(timeout=10_000)
+    lab.select(1)
+    lab.run("notebook:run-cell")
+    lab.cell(1).get_by_text("You said 1,500 MiB").wait_for(timeout=10_000)

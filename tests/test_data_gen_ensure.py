@@ -1,0 +1,348 @@
+"""`ensure` makes data once, refuses what does not fit before any work, and never harms a file."""
+
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import threading
+from collections import namedtuple
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+from data_gen import MadeData, ensure
+from data_gen.locks import try_lock, wait_for_lock
+from data_gen.sizes import count_rows, size_in_bytes
+
+
+def make(folder: Path, **changes: Any) -> MadeData:
+    return ensure("npy", folder, **{"rows": 1000, "progress": False} | changes)
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(os.listdir(folder))
+
+
+@pytest.mark.parametrize("shape", [(128,), (64, 64)])
+@pytest.mark.parametrize("order", ["shuffled", "sorted"])
+def test_the_files_hold_the_rows_and_labels_that_the_record_expects(
+    tmp_path: Path, shape: tuple[int, ...], order: str
+) -> None:
+    made = make(tmp_path, row_shape=shape, seed=4, order=order, classes=7)
+    rows, labels = np.load(made.rows_path), np.load(made.labels_path)
+    assert rows.shape == made.shape == (1000, *shape)
+    assert (rows.dtype, labels.dtype) == (np.float32, np.int64)
+    assert made.count_wrong(rows, range(1000)) == 0
+    assert np.array_equal(labels, made.expected_labels(range(1000)))
+    assert np.array_equal(rows[5], made.expected_rows(5))
+    assert made.count_wrong(rows[::-1], range(1000)) == 1000
+
+
+def test_files_are_named_for_what_they_hold_and_stand_side_by_side(tmp_path: Path) -> None:
+    make(tmp_path)
+    make(tmp_path, row_shape=(8, 8))
+    make(tmp_path, order="sorted")
+    assert files(tmp_path) == [
+        "features-sorted.json",
+        "features-sorted.npy",
+        "features.json",
+        "features.npy",
+        "labels-sorted.npy",
+        "labels.npy",
+        "spectrograms-labels.npy",
+        "spectrograms.json",
+        "spectrograms.npy",
+    ]
+
+
+def test_bytes_depend_on_neither_jobs_nor_block_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = make(tmp_path / "one", rows=30_001)
+    several = make(tmp_path / "several", rows=30_001, jobs=3)
+    spans = "data_gen.stream.spans"
+    monkeypatch.setattr(
+        "data_gen.making.spans", lambda count, _: (range(i, i + 1) for i in range(count))
+    )
+    single = make(tmp_path / "single", rows=300)
+    assert spans
+    assert one.rows_path.read_bytes() == several.rows_path.read_bytes()
+    assert one.labels_path.read_bytes() == several.labels_path.read_bytes()
+    assert np.array_equal(np.load(single.rows_path), np.load(one.rows_path)[:300])
+
+
+def test_whole_data_is_found_and_not_touched(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = make(tmp_path)
+    before = [(path, path.stat()) for path in sorted(tmp_path.iterdir())]
+    assert make(tmp_path, progress=True) == first
+    assert [(path, path.stat()) for path in sorted(tmp_path.iterdir())] == before
+    assert capsys.readouterr() == ("", "")
+
+
+def test_other_parameters_make_our_own_data_again_and_say_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(tmp_path)
+    capsys.readouterr()
+    made = make(tmp_path, seed=9, rows=500)
+    said = capsys.readouterr().err
+    assert said == "features.npy is made again: count 1000 (now 500), seed 0 (now 9)\n"
+    assert made.count_wrong(np.load(made.rows_path), range(500)) == 0
+    assert len(np.load(made.labels_path)) == 500
+
+
+def test_progress_is_shown_with_its_rate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(tmp_path, progress=True)
+    shown = capsys.readouterr().err
+    assert "features.npy: 100%" in shown
+    assert "B/s" in shown
+
+
+@pytest.mark.parametrize("name", ["features.npy", "labels.npy"])
+def test_a_file_of_somebody_else_is_never_overwritten(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(FileExistsError, match=rf"{name} is in the way.*another folder"):
+        make(tmp_path)
+    assert (tmp_path / name).read_text() == "mine"
+    assert files(tmp_path) == [name]
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"made_from": 3}', '{"made_from": {"made_by": "x"}}'])
+def test_a_description_of_somebody_else_is_never_overwritten(tmp_path: Path, text: str) -> None:
+    (tmp_path / "features.json").write_text(text)
+    with pytest.raises(FileExistsError, match=r"features\.json is in the way"):
+        make(tmp_path)
+    assert (tmp_path / "features.json").read_text() == text
+
+
+@pytest.mark.parametrize("name", ["features.npy", "labels.npy"])
+def test_a_truncated_file_is_named(tmp_path: Path, name: str) -> None:
+    make(tmp_path)
+    os.truncate(tmp_path / name, 5000)
+    for changes in ({}, {"seed": 1}):
+        with pytest.raises(ValueError, match=rf"{name} was .*cut short.*5,000 bytes.*delete it"):
+            make(tmp_path, **changes)
+
+
+def test_labels_of_another_length_are_named(tmp_path: Path) -> None:
+    made = make(tmp_path)
+    np.save(made.labels_path, np.zeros(999, np.int64))
+    with pytest.raises(ValueError, match=r"labels\.npy was changed.*8,120 bytes"):
+        make(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["features.npy", "labels.npy"])
+def test_changed_values_are_seen_where_they_are_looked_at(tmp_path: Path, name: str) -> None:
+    make(tmp_path)
+    values = np.load(tmp_path / name, mmap_mode="r+")
+    values[-1] += 1
+    values.flush()
+    with pytest.raises(ValueError, match=rf"{name} was changed.*not those it was made with"):
+        make(tmp_path)
+
+
+def test_an_array_of_another_shape_and_the_same_size_is_seen(tmp_path: Path) -> None:
+    made = make(tmp_path)
+    np.save(made.rows_path, np.load(made.rows_path).reshape(2000, 64))
+    with pytest.raises(ValueError, match=r"features\.npy was changed.*\(2000, 64\)"):
+        make(tmp_path)
+
+
+def test_a_file_of_the_right_size_that_is_no_array_is_seen(tmp_path: Path) -> None:
+    made = make(tmp_path)
+    made.rows_path.write_bytes(b"x" * made.rows_path.stat().st_size)
+    with pytest.raises(ValueError, match=r"features\.npy was changed.*cannot be read"):
+        make(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["features.npy", "labels.npy", "features.json"])
+def test_a_deleted_file_is_made_again_or_its_orphans_are_named(tmp_path: Path, name: str) -> None:
+    made = make(tmp_path)
+    (tmp_path / name).unlink()
+    if name == "features.json":  # nothing says any more that the rest is ours
+        with pytest.raises(FileExistsError, match="in the way"):
+            make(tmp_path)
+    else:
+        make(tmp_path)
+        assert made.count_wrong(np.load(made.rows_path), range(1000)) == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rows": None}, "rows=None and size=None: pass exactly one"),
+        ({"size": "1 GiB"}, "pass exactly one"),
+        ({"rows": 0}, "0 rows"),
+        ({"rows": None, "size": "many"}, "'many' is not a size.*1.5x ram"),
+        ({"rows": None, "size": "0 GiB"}, "'0 GiB' is not a size"),
+        ({"rows": None, "size": "0x ram"}, "'0x ram' is less than one row"),
+        ({"rows": None, "size": "-1 GiB"}, "'-1 GiB' is not a size"),
+        ({"rows": None, "size": 511}, "511 is less than one row of 512 B"),
+        ({"rows": None, "size": "2x budget"}, "needs a budget"),
+        ({"rows": None, "size": "2x budget", "budget": "x"}, "'x' is not a size"),
+        ({"row_shape": ()}, "row shape"),
+        ({"jobs": 0}, "jobs=0"),
+        ({"chunks": (10, 128)}, "npy has no chunks"),
+        ({"compression": "lzf"}, "npy has no .*compression"),
+    ],
+)
+def test_what_cannot_be_made_is_refused_before_any_work(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        make(tmp_path / "new", **changes)
+    assert files(tmp_path) == []
+
+
+def test_an_unknown_format_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="format 'parquet' is unknown: pass 'npy' or 'hdf5'"):
+        ensure("parquet", tmp_path, rows=10)
+
+
+def test_a_file_name_is_not_taken_for_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="x.npy is a file's name"):
+        make(tmp_path / "x.npy")
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(OSError, match=r"file.* cannot be written \(.*pass another folder"):
+            make(folder)
+
+
+def test_too_little_free_disk_is_told_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = namedtuple("usage", "total used free")
+    needed = int((1000 * 512 + 1000 * 8) * 1.05)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(0, 0, needed - 1))
+    for folder in (tmp_path, tmp_path / "new"):
+        with pytest.raises(OSError, match=r"features.npy needs 533 KiB .* 533 KiB free: pass a"):
+            make(folder)
+    assert files(tmp_path) == []
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(0, 0, needed))
+    make(tmp_path)
+
+
+def test_an_error_while_writing_leaves_nothing_and_the_next_call_succeeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def disk_full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", disk_full)
+        with pytest.raises(OSError, match="No space left"):
+            make(tmp_path)
+    assert files(tmp_path) == []
+    make(tmp_path)
+
+
+def test_an_error_in_a_thread_that_makes_rows_is_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ArithmeticError("no rows today")
+
+    monkeypatch.setattr("data_gen.blocks.Recipe.rows", broken)
+    with pytest.raises(ArithmeticError, match="no rows today"):
+        make(tmp_path, jobs=2)
+    assert files(tmp_path) == []
+
+
+def test_sizes_are_bytes_machine_ram_or_budgets() -> None:
+    ram = psutil.virtual_memory().total
+    assert size_in_bytes("2 GiB") == 2 << 30
+    assert size_in_bytes(4096) == 4096
+    assert size_in_bytes("1.5xram") == size_in_bytes("1.5x RAM") == int(1.5 * ram)
+    assert size_in_bytes("4x budget", budget="512 MiB") == 2 << 30
+    assert count_rows(None, 1535, 512, None) == 2, "only whole rows"
+    assert count_rows(7, None, 512, None) == 7
+
+
+def test_the_record_is_small_says_what_it_is_and_survives_pickling(tmp_path: Path) -> None:
+    made = make(tmp_path, row_shape=(64, 64), rows=2048)
+    assert repr(made) == (
+        "spectrograms.npy: 2,048 rows of 64 x 64 float32, 32 MiB, 10 classes, seed 0"
+    )
+    assert (made.rows, made.row_shape, made.seed, made.classes) == (2048, (64, 64), 0, 10)
+    assert made.nbytes == 2048 * 16384
+    assert len(pickle.dumps(made)) < 1000
+    assert pickle.loads(pickle.dumps(made)) == made
+    assert made.rows_path.is_absolute(), "a child process may have another working directory"
+
+
+def test_what_a_dead_process_left_is_removed_and_what_a_live_one_writes_is_not(
+    tmp_path: Path,
+) -> None:
+    dead = tmp_path / ".features-contiguous.data_gen-making"
+    live = tmp_path / ".spectrograms.data_gen-making"
+    for left in (dead, live, tmp_path / ".features.data_gen-making"):
+        left.mkdir()
+        (left / "features.npy").write_bytes(b"half")
+    with try_lock(tmp_path / ".spectrograms.data_gen-lock") as held:
+        assert held
+        make(tmp_path)
+        assert not dead.exists()
+        assert (live / "features.npy").read_bytes() == b"half"
+    assert files(tmp_path) == [live.name, "features.json", "features.npy", "labels.npy"]
+
+
+def test_two_processes_at_once_make_the_data_once(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "data_gen", "npy", str(tmp_path), "--size", "64MiB", "--quiet"]
+    both = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [process.communicate()[1] for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    assert files(tmp_path) == ["features.json", "features.npy", "labels.npy"]
+    assert make(tmp_path, rows=None, size="64MiB").rows == 131072
+
+
+def test_a_lock_is_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    entered = threading.Event()
+
+    def wait() -> None:
+        with wait_for_lock(tmp_path / "lock"):
+            entered.set()
+
+    waiting = threading.Thread(target=wait)
+    with try_lock(tmp_path / "lock") as held:
+        assert held
+        with try_lock(tmp_path / "lock") as again:
+            assert not again
+        waiting.start()
+        while "waiting for it" not in (said := capsys.readouterr().err):
+            assert not entered.is_set(), said
+    waiting.join()
+    assert entered.is_set()
+    assert files(tmp_path) == []
+
+
+def test_whole_data_is_found_in_a_folder_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = make(tmp_path)
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("data_gen.locks.os.open", refuse)
+    assert make(tmp_path) == made
+    with pytest.raises(PermissionError, match="cannot be written"):
+        make(tmp_path, seed=1)
+
+
+def test_the_description_says_what_the_data_was_made_from(tmp_path: Path) -> None:
+    make(tmp_path, seed=6)
+    described = json.loads((tmp_path / "features.json").read_text())
+    assert described["made_from"]["seed"] == 6
+    assert described["files"]["features.npy"] == (tmp_path / "features.npy").stat().st_size

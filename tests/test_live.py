@@ -1,0 +1,348 @@
+"""Views of a running experiment, with a clock and a display passed in."""
+
+import io
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, overload
+
+import nbformat
+import pytest
+from made_up import GIB, counted, finished_run, killed_run, sample
+from matplotlib.image import imread
+from notebook_tools import execute
+
+from helpers import front_end, live, notebook_view
+from helpers.front_end import Place
+from helpers.live import DRAWN, EndView, LineView, NoView, choose_view
+from helpers.live_figure import LiveFigure
+from helpers.notebook_view import NotebookView
+from helpers.pictures import RECORD_TYPE
+from helpers.records import Run, Sample
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+class Clock:
+    """A clock that goes on only when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class FrontEnd:
+    """Stands in for a notebook's front end: keeps what each output shows now."""
+
+    def __init__(self) -> None:
+        self.outputs: list[dict[str, Any]] = []
+        self.frames: list[str] = []
+
+    def display(self, bundle: dict[str, Any], *, display_id: bool = False, **_: Any) -> Any:
+        self.outputs.append({})
+        self.update_display(bundle, display_id=len(self.outputs) - 1)
+        return SimpleNamespace(display_id=len(self.outputs) - 1)
+
+    def update_display(self, bundle: dict[str, Any], *, display_id: int, **_: Any) -> None:
+        self.outputs[display_id] = bundle
+        if "image/png" in bundle:
+            self.frames.append(bundle["image/png"])
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> FrontEnd:
+    front = FrontEnd()
+    monkeypatch.setattr(notebook_view, "display", front.display)
+    monkeypatch.setattr(notebook_view, "update_display", front.update_display)
+    return front
+
+
+def choose(place: Place) -> str:
+    return type(choose_view("a title", GIB, "watcher", place=place)).__name__
+
+
+@pytest.mark.parametrize(
+    ("place", "view"),
+    [
+        (Place(notebook=True, watched=True, widgets=True), "NotebookView"),
+        (Place(notebook=True, watched=False), "EndView"),
+        (Place(terminal=True), "LineView"),
+        (Place(), "EndView"),
+    ],
+)
+def test_the_view_suits_the_place(monkeypatch: pytest.MonkeyPatch, place: Place, view: str) -> None:
+    monkeypatch.delenv(live.VARIABLE, raising=False)
+    assert choose(place) == view
+
+
+@pytest.mark.parametrize(
+    ("choice", "in_a_notebook", "in_a_terminal"),
+    [
+        ("live", "NotebookView", "LineView"),
+        ("line", "LineView", "LineView"),
+        ("end", "EndView", "EndView"),
+        ("none", "NoView", "NoView"),
+        ("", "NotebookView", "LineView"),
+    ],
+)
+def test_the_environment_chooses_another_view(
+    monkeypatch: pytest.MonkeyPatch, choice: str, in_a_notebook: str, in_a_terminal: str
+) -> None:
+    monkeypatch.setenv(live.VARIABLE, choice)
+    assert choose(Place(notebook=True, watched=True)) == in_a_notebook
+    assert choose(Place(terminal=True)) == in_a_terminal
+
+
+def test_an_unknown_view_is_named_with_those_that_exist(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(live.VARIABLE, "film")
+    with pytest.raises(ValueError, match=r"LARGER_THAN_RAM_VIEW='film' .* auto, live, line, end"):
+        choose(Place())
+
+
+def test_a_terminal_gets_one_line_that_rewrites_itself() -> None:
+    stream, clock = io.StringIO(), Clock()
+    view = LineView("a loop", GIB, stream=stream, clock=clock)
+    view.update([])
+    assert stream.getvalue() == ""
+    view.update([sample(2, counters=counted(2))])
+    view.update([sample(2.1, counters=counted(2.1))])  # too soon to show
+    assert stream.getvalue() == (
+        "\ra loop: 2 s, 210 MiB of 1 GiB, 1,000 samples/s, waiting 25%, 3% of the epoch"
+    )
+    clock.now += 1
+    view.update([sample(3)])
+    shorter = stream.getvalue().rpartition("\r")[2]
+    assert shorter.rstrip() == "a loop: 3 s, 210 MiB of 1 GiB"
+    assert len(shorter) > len(shorter.rstrip())  # the end of the longer line is blotted out
+    view.finish(finished_run())
+    assert stream.getvalue().rpartition("\r")[2].rstrip() == repr(finished_run())
+    assert stream.getvalue().endswith("\n")
+
+
+def test_a_pipe_gets_one_line_at_the_end() -> None:
+    stream = io.StringIO()
+    view = EndView(notebook=False, stream=stream)
+    view.update([sample(1)])
+    assert stream.getvalue() == ""
+    view.finish(killed_run())
+    assert stream.getvalue() == f"{killed_run()!r}\n"
+
+
+def test_no_view_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    view = NoView()
+    view.update([sample(1)])
+    view.finish(finished_run())
+    assert capsys.readouterr() == ("", "")
+    assert not view.stop_requested()
+
+
+def test_a_notebook_shows_two_frames_a_second(shown: FrontEnd) -> None:
+    clock = Clock()
+    view = NotebookView("a loop", GIB, "watcher", widgets=False, clock=clock, cpu_clock=Clock())
+    for step in range(100):  # ten seconds
+        view.update([sample(0.1 * n) for n in range(step + 1)])
+        clock.now += 0.1
+    assert len(shown.frames) == 20
+    assert len(set(shown.frames)) == len(shown.frames)
+
+
+def test_where_drawing_is_slow_frames_are_fewer(shown: FrontEnd) -> None:
+    clock, cpu_clock = Clock(), Clock()
+
+    def slow_cpu() -> float:
+        cpu_clock.now += 0.2  # read twice for each frame: a frame costs 0.2 s
+        return cpu_clock.now
+
+    view = NotebookView("a loop", GIB, "watcher", widgets=False, clock=clock, cpu_clock=slow_cpu)
+    for step in range(200):  # twenty seconds
+        view.update([sample(0.1 * step)])
+        clock.now += 0.1
+    assert len(shown.frames) == 5  # 0.2 s in every 4 s are 5 % of a core
+
+
+def test_the_finished_figure_takes_the_place_of_the_frames_and_no_widget_is_left(
+    shown: FrontEnd,
+) -> None:
+    view = NotebookView("a loop", GIB, "watcher", clock=Clock())
+    view.update([sample(0)])
+    assert [set(output) & {"image/png", WIDGET} for output in shown.outputs] == [
+        {"image/png"},
+        {WIDGET},
+    ]
+    view.finish(finished_run())
+    figure, button = shown.outputs
+    assert figure["text/html"].startswith('<img alt="steady: finished')
+    assert RECORD_TYPE in figure
+    assert "image/png" not in figure
+    assert button == {"text/plain": "", "text/html": ""}
+
+
+def test_a_run_that_ended_before_the_first_frame_is_shown_once(shown: FrontEnd) -> None:
+    NotebookView("a loop", GIB, "watcher").finish(killed_run())
+    (figure,) = shown.outputs
+    assert "killed" in figure["text/html"]
+
+
+def test_pressing_the_button_asks_to_stop(shown: FrontEnd) -> None:
+    view = NotebookView("a loop", GIB, "watcher")
+    view.update([sample(0)])
+    assert not view.stop_requested()
+    button = view._button._box.children[0]
+    button.click()
+    assert view.stop_requested()
+    assert button.disabled
+    view.finish(finished_run())
+
+
+@pytest.mark.parametrize(("reaches", "hint"), [(True, ""), (False, "or interrupt the kernel")])
+def test_the_button_says_where_its_click_would_come_too_late(
+    shown: FrontEnd, monkeypatch: pytest.MonkeyPatch, reaches: bool, hint: str
+) -> None:
+    monkeypatch.setattr(notebook_view, "click_reaches_a_busy_kernel", lambda: reaches)
+    view = NotebookView("a loop", GIB, "watcher")
+    view.update([sample(0)])
+    label = view._button._box.children[1].value
+    assert label.startswith(hint)
+    assert bool(label) == bool(hint)
+    view.finish(finished_run())
+
+
+def test_without_widgets_the_view_says_how_to_stop(shown: FrontEnd) -> None:
+    view = NotebookView("a loop", GIB, "watcher", widgets=False)
+    view.update([sample(0)])
+    assert "interrupt the kernel (press I twice)" in shown.outputs[1]["text/html"]
+
+
+@pytest.mark.parametrize(
+    ("version", "reaches"),
+    [("6.29.5", False), ("7.0.0", True), ("7.3.0", True), ("7.4.0", False), ("8.0.0", False)],
+)
+def test_only_some_kernels_hear_a_click_while_a_cell_runs(
+    monkeypatch: pytest.MonkeyPatch, version: str, reaches: bool
+) -> None:
+    monkeypatch.setattr(front_end, "version", lambda _: version)
+    assert front_end.click_reaches_a_busy_kernel() is reaches
+
+
+def test_without_a_kernel_package_no_click_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(front_end, "version", missing)
+    assert not front_end.click_reaches_a_busy_kernel()
+
+
+def test_only_axes_that_grow_cost_a_new_background() -> None:
+    figure = LiveFigure("a loop", GIB, "watcher")
+    run = finished_run(seconds=60)
+    frames = [figure.frame(run.samples[: 2 * step]) for step in range(50)]
+    assert 2 <= figure.backgrounds_drawn <= 6  # one at first, one for the rate, then longer times
+    assert len(set(frames)) == len(frames)
+
+
+def test_a_frame_shows_what_the_finished_figure_shows_in_the_same_place() -> None:
+    figure = LiveFigure("a loop", GIB, "watcher")
+    frame = imread(io.BytesIO(figure.frame(finished_run(seconds=9).samples)))
+    assert frame.shape == (figure.size[1], figure.size[0], 4)
+    anonymous = (frame[:, :, :3] * 255).round() == (0x00, 0x72, 0xB2)
+    _, columns = anonymous.all(axis=2).nonzero()
+    assert columns.max() - columns.min() > 300  # nine of the ten seconds of a panel
+    assert frame[:, :, 3].min() == 1
+
+
+def test_a_frame_without_samples_can_be_drawn() -> None:
+    assert LiveFigure("a loop", GIB, "watcher").frame([])
+
+
+class Noting(Sequence[Sample]):
+    """Samples that note how many of them were read."""
+
+    def __init__(self, samples: list[Sample]) -> None:
+        self.samples, self.read = samples, 0
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Sample]: ...
+    def __getitem__(self, index: Any) -> Any:
+        self.read += len(self.samples[index]) if isinstance(index, slice) else 1
+        return self.samples[index]
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+
+def test_a_long_run_stays_cheap_because_only_new_samples_are_read() -> None:
+    figure, samples = LiveFigure("a loop", GIB, "watcher"), Noting([])
+    for step in range(30):
+        samples.samples.extend(sample(step + n / 1000) for n in range(1000))
+        figure.frame(samples)
+    assert samples.read <= 30 * 1001
+
+
+def test_a_run_just_drawn_by_its_view_is_words_in_the_same_cell_and_a_figure_in_a_later_one(
+    shown: FrontEnd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(front_end, "execution_count", lambda: 7)
+    run, other = finished_run(), finished_run()
+    NotebookView("a loop", GIB, "watcher").finish(run)
+    assert "text/html" not in live.mimebundle(run)
+    assert RECORD_TYPE in live.mimebundle(run)
+    assert "text/html" in live.mimebundle(other)
+    monkeypatch.setattr(front_end, "execution_count", lambda: 8)
+    assert "text/html" in live.mimebundle(run)
+
+
+def test_remembering_a_drawn_run_does_not_keep_it_alive(shown: FrontEnd) -> None:
+    run: Run | None = finished_run()
+    assert run is not None
+    DRAWN.note(run)
+    assert DRAWN.here(run)
+    del run
+    assert DRAWN._run is not None
+    assert DRAWN._run() is None
+
+
+CELLS = [
+    "from helpers.live import choose_view, mimebundle\n"
+    "from helpers.records import *\n"
+    "get_ipython().display_formatter.mimebundle_formatter.for_type(Run, mimebundle)\n"
+    "view = choose_view('a loop', 2**30, 'watcher')\n"
+    "samples = [Sample(n / 10, 2**28, 0, 0, 2**28, 1) for n in range(9)]\n"
+    "view.update(samples)\n"
+    "run = Run('a loop', Outcome.FINISHED, 1, 2**30, 'watcher', 'PSS', 'fork', tuple(samples))\n"
+    "view.finish(run)\n"
+    "run",
+    "run",
+]
+
+
+@pytest.mark.parametrize("choice", ["auto", "live"])
+def test_an_executed_notebook_keeps_one_figure_for_each_cell_and_no_widget(
+    choice: str, tmp_path: Path
+) -> None:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
+    execute(tmp_path / "views.ipynb", notebook=notebook, view=choice)
+    for cell in notebook.cells:
+        bundles = [output.data for output in cell.outputs]
+        assert sum("<img" in bundle.get("text/html", "") for bundle in bundles) == 1
+        assert any(RECORD_TYPE in bundle for bundle in bundles)
+        assert not any("image/png" in bundle or WIDGET in bundle for bundle in bundles)
+    assert "widgets" not in notebook.metadata
+
+
+def test_views_work_without_ipython_and_ipywidgets() -> None:
+    code = (
+        "import sys\n"
+        "for name in ('IPython', 'ipywidgets', 'ipykernel'): sys.modules[name] = None\n"
+        "from helpers import plots, predictions\n"
+        "from helpers.live import choose_view\n"
+        "print(type(choose_view('t', 1, 'watcher')).__name__, predictions.predict('How?', 'MiB'))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "EndView How? Write your guess in MiB: guess.value = ...\n"

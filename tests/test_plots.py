@@ -1,0 +1,335 @@
+"""Figures, tested through their Axes with records made up by hand."""
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pytest
+from made_up import GIB, MIB, counted, finished_run, guess, killed_run, sample
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+from matplotlib.image import imread
+from matplotlib.text import Text
+
+from helpers import figure_style as style
+from helpers.pictures import RECORD_TYPE, in_time
+from helpers.plots import (
+    Picture,
+    alt_text,
+    before_after,
+    draw_memory,
+    draw_run,
+    draw_sweep,
+    draw_throughput,
+    mimebundle,
+    sweep,
+    words_and_numbers,
+)
+from helpers.png import encode_png
+from helpers.records import Counters, Outcome, Run
+from helpers.sweeps import Measure
+
+UNUSUAL = {
+    "no sample": finished_run(samples=()),
+    "one sample": finished_run(samples=(sample(0),)),
+    "nothing read, nothing charged": finished_run(samples=(sample(0), sample(1), sample(2))),
+    "no time at all": finished_run(seconds=0, samples=(sample(0), sample(0))),
+    "a tenth of a second": finished_run(seconds=0.1),
+    "five hours": finished_run(seconds=5 * 3600, samples_per_second=0.02),
+    "a budget of 10 KiB": finished_run(budget_bytes=10 * 1024),
+    "a budget of 100 GiB": finished_run(budget_bytes=100 * GIB),
+    "100 GiB used": finished_run(samples=(sample(0, 100 * 1024), sample(10, 10))),
+    "many processes": finished_run(
+        samples=tuple(
+            sample(t, processes=9, rss_bytes=9 * GIB, charged_bytes=GIB, counters=counted(t, 2e7))
+            for t in (0, 5, 10)
+        )
+    ),
+    "a long title and error": killed_run(
+        title="a title that goes on " * 9, outcome=Outcome.RAISED, error="RuntimeError:\n" * 40
+    ),
+    "a guess of memory": killed_run(guess=guess(3, "GiB")),
+    "a guess of throughput": finished_run(guess=guess(25_000_000, "samples/s")),
+    "a guess of something else": finished_run(guess=guess(3, "open files")),
+    "a guess that was never made": finished_run(guess=guess(None, "GiB")),
+}
+
+
+def words(figure: Any) -> str:
+    """Return all that is written in a figure."""
+    return "\n".join(text.get_text() for text in figure.findobj(Text))
+
+
+def line_heights(ax: Any) -> list[float]:
+    """Return the heights of the horizontal lines in a panel."""
+    return [line.get_ydata()[0] for line in ax.lines if len(set(line.get_ydata())) == 1]
+
+
+@pytest.mark.parametrize("run", UNUSUAL.values(), ids=UNUSUAL)
+def test_every_run_can_be_drawn_and_no_word_is_cut_off(run: Run) -> None:
+    figure = draw_run(run).figure
+    figure.canvas.draw()
+    for text in figure.findobj(Text):
+        if text.get_text().strip() and text.get_visible():
+            box = text.get_window_extent()
+            assert box.x0 >= 0, text
+            assert box.x1 <= figure.bbox.width, text
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_the_figure_says_how_the_run_ended(outcome: Outcome) -> None:
+    ax = draw_memory(killed_run(outcome=outcome))
+    assert str(outcome) in words(ax)
+    crosses = [line for line in ax.lines if line.get_marker() == "X"]
+    assert len(crosses) == (0 if outcome is Outcome.FINISHED else 1)
+
+
+def test_memory_is_stacked_by_kind_up_to_its_sum() -> None:
+    ax = draw_memory([sample(0, 200), sample(1, 300)], GIB)
+    tops = [
+        shape.get_paths()[0].get_extents().y1 / MIB
+        for shape in ax.collections
+        if isinstance(shape, PolyCollection)
+    ]
+    assert tops == [300, 310, 410]
+
+
+def test_no_kind_is_told_by_colour_alone() -> None:
+    assert len({look.get("hatch") for look in style.KINDS.values()}) == len(style.KINDS)
+    assert len({str(look["linestyle"]) for look in style.LINES.values()}) == len(style.LINES)
+    ax: Any = draw_memory(finished_run())
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == list(style.KINDS)
+
+
+def test_the_budget_is_a_line_with_its_name() -> None:
+    ax = draw_memory(finished_run())
+    assert GIB in line_heights(ax)
+    assert "budget 1 GiB" in words(ax)
+
+
+def test_the_baseline_is_named_where_it_can_be_seen() -> None:
+    assert "Python and torch" in words(draw_memory(finished_run()))
+    assert "Python and torch" not in words(draw_memory(finished_run(budget_bytes=100 * GIB)))
+
+
+def test_what_the_kernel_charges_is_drawn_where_it_is_known() -> None:
+    assert "charged" not in words(draw_memory(finished_run()))
+    samples = (sample(0, charged_bytes=GIB), sample(10, charged_bytes=GIB))
+    assert "charged" in words(draw_memory(finished_run(samples=samples)))
+
+
+def test_another_measure_than_pss_is_named() -> None:
+    assert "USS" not in words(draw_memory(finished_run()))
+    assert "USS" in words(draw_memory(finished_run(measure="USS")))
+
+
+def test_a_guess_of_memory_is_a_line_on_the_memory_axis() -> None:
+    ax = draw_memory(killed_run(guess=guess(700, "MiB")))
+    assert 700 * MIB in line_heights(ax)
+    assert "you said 700 MiB" in words(ax)
+    assert 700 * MIB not in line_heights(draw_memory(killed_run(guess=guess(700, "samples/s"))))
+
+
+def test_a_guess_of_throughput_is_a_line_on_the_throughput_axis() -> None:
+    ax = draw_throughput(finished_run(guess=guess(5000, "samples/s")))
+    assert 5000 in line_heights(ax)
+    assert ax.get_ylim()[1] > 5000
+
+
+@pytest.mark.parametrize(
+    ("unit", "said"),
+    [
+        ("seconds", "you said 42 seconds, measured 10.0 seconds"),
+        ("samples", "you said 42 samples, measured 10,000 samples"),
+        ("open files", "you said 42 open files"),
+    ],
+)
+def test_any_other_guess_is_a_line_of_text(unit: str, said: str) -> None:
+    assert said in words(draw_run(finished_run(guess=guess(42, unit))).figure)
+
+
+def test_throughput_and_waiting_come_from_the_counters() -> None:
+    ax: Any = draw_throughput(finished_run(samples_per_second=1000))
+    (curve,) = (line for line in ax.lines if len(line.get_xdata()) > 2)
+    assert np.allclose(curve.get_ydata()[10:], 1000)
+    assert "waiting for data: 25% of the time" in words(ax)
+
+
+@pytest.mark.parametrize(
+    ("run", "reason"),
+    [
+        (finished_run(samples=(sample(0), sample(10))), "does not use track(loader)"),
+        (killed_run(), "No batch came"),
+    ],
+)
+def test_a_run_without_counters_says_why_there_is_no_curve(run: Run, reason: str) -> None:
+    ax = draw_throughput(run)
+    assert reason in words(ax)
+    assert not ax.lines
+
+
+def test_before_and_after_share_their_axes() -> None:
+    figure = before_after(killed_run(), finished_run(samples_per_second=50)).figure
+    memory = [ax for ax in figure.axes if "Memory" in ax.get_title(loc="left")]
+    rates = [ax for ax in figure.axes if "Throughput" in ax.get_title(loc="left")]
+    for panels in (memory, rates):
+        assert len(panels) == 2
+        assert panels[0].get_xlim() == panels[1].get_xlim() == (0, 10)
+        assert panels[0].get_ylim() == panels[1].get_ylim()
+    assert memory[0].get_ylim()[1] > 1040 * MIB
+    assert "load everything" in words(figure)
+    assert "killed: over its 1 GiB budget" in words(figure)
+
+
+def test_the_guess_of_before_and_after_is_in_both_rows() -> None:
+    figure = before_after(killed_run(), finished_run(), guess(700, "MiB")).figure
+    assert words(figure).count("you said 700 MiB") == 4  # in each row's panel and subtitle
+
+
+def test_a_bar_for_each_run_ends_at_its_value_and_says_it() -> None:
+    runs = [finished_run(title=f"at {rate}", samples_per_second=rate) for rate in (100, 200)]
+    ax: Any = draw_sweep(runs)
+    assert [bar.get_width() for bar in ax.patches] == pytest.approx([100, 200])
+    assert ax.get_xscale() == "linear"
+    assert "200 samples/s" in words(ax)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["at 100", "at 200"]
+
+
+@pytest.mark.parametrize(("highest", "scale"), [(2900, "linear"), (3100, "log")])
+def test_the_axis_is_logarithmic_beyond_thirty_times(highest: float, scale: str) -> None:
+    runs = [finished_run(samples_per_second=rate) for rate in (100, highest)]
+    assert draw_sweep(runs).get_xscale() == scale
+
+
+def test_read_amplification_is_bytes_read_over_bytes_used() -> None:
+    run = finished_run(
+        samples=(sample(1, read_bytes=375 * 1024, counters=Counters(1, 1, 1024, 1.0, 0.0)),)
+    )
+    assert "375 x" in words(draw_sweep([run], "read amplification"))
+
+
+def test_a_run_without_the_number_says_so() -> None:
+    picture = sweep([killed_run(), finished_run()], "samples/s")
+    assert "nothing counted (killed)" in words(picture.figure)
+    assert "load everything: nothing counted" in picture.alt
+
+
+def test_a_sweep_of_nothing_can_be_drawn() -> None:
+    assert sweep([]).png()
+
+
+def test_a_measure_of_ones_own_can_be_swept() -> None:
+    processes = Measure("processes", lambda run: run.samples[-1].processes, "{:.0f} of them".format)
+    assert "1 of them" in words(draw_sweep([finished_run()], processes))
+
+
+def test_an_unknown_measure_is_named_with_those_that_exist() -> None:
+    with pytest.raises(ValueError, match=r"'speed' is not a measure: use one of 'samples/s'"):
+        sweep([finished_run()], "speed")
+
+
+def test_a_picture_shows_itself_with_alternative_text_and_a_size() -> None:
+    picture = Picture(style.new_figure(300, 200), alt='5 < 6 & "seven"')
+    bundle = picture._repr_mimebundle_()
+    assert 'alt="5 &lt; 6 &amp; &quot;seven&quot;" width="300" height="200"' in bundle["text/html"]
+    assert bundle["text/plain"] == picture.alt
+    assert imread(io.BytesIO(picture.png())).shape == (200, 300, 4)
+
+
+def test_a_figure_is_opaque_so_that_a_dark_theme_does_not_show_through() -> None:
+    assert imread(io.BytesIO(draw_run(finished_run()).png()))[:, :, 3].min() == 1
+
+
+def test_alternative_text_tells_the_numbers() -> None:
+    assert alt_text(finished_run(guess=guess(2000, "samples/s"))) == (
+        "steady: finished, after 10.0 s. Anonymous memory rose from 210 MiB to 210 MiB of a 1 GiB "
+        "budget; 10,000 samples came at 1,000 samples/s, 25% of the time spent waiting for data. "
+        "You said 2,000 samples/s, measured 1,000 samples/s."
+    )
+    assert "no batch was counted" in alt_text(killed_run())
+    assert "No memory was sampled" in alt_text(killed_run(samples=()))
+
+
+def test_a_run_in_a_notebook_is_words_a_figure_and_numbers() -> None:
+    run = finished_run(value=object())  # whatever the function returned need not be JSON
+    bundle = mimebundle(run)
+    assert bundle["text/plain"] == repr(run)
+    assert bundle["text/html"].startswith('<img alt="steady: finished')
+    kept = json.loads(json.dumps(bundle[RECORD_TYPE]))
+    assert kept["outcome"] == "finished"
+    assert kept["counters"]["samples"] == 10_000
+    assert set(kept) >= {"title", "ending", "seconds", "budget_bytes", "peak_anonymous_bytes"}
+    assert set(kept) >= {"samples_per_second", "read_bytes", "enforced_by"}
+    assert set(words_and_numbers(run)) == {"text/plain", RECORD_TYPE}
+
+
+@pytest.fixture
+def strange_settings() -> Iterator[dict[str, Any]]:
+    with matplotlib.rc_context({"text.color": "white", "axes.facecolor": "black", "font.size": 40}):
+        yield dict(matplotlib.rcParams)
+
+
+def test_drawing_neither_follows_nor_changes_the_readers_settings(
+    strange_settings: dict[str, Any],
+) -> None:
+    with_strange_settings = before_after(killed_run(), finished_run()).png()
+    assert dict(matplotlib.rcParams) == strange_settings
+    with matplotlib.rc_context(matplotlib.rcParamsDefault):
+        assert before_after(killed_run(), finished_run()).png() == with_strange_settings
+
+
+def test_drawing_does_not_import_pyplot() -> None:
+    code = "import sys, helpers.plots; print('matplotlib.pyplot' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_the_axes_that_are_given_are_drawn_on() -> None:
+    ax = Figure().add_subplot()
+    assert draw_memory(finished_run(), ax=ax) is ax
+    assert draw_throughput(finished_run(), ax=ax) is ax
+
+
+def test_samples_of_a_run_that_goes_on_can_be_drawn() -> None:
+    ax = draw_memory([sample(0), sample(4)], 2 * GIB)
+    assert ax.get_xlim() == (0, 4)
+    assert "finished" not in words(ax)
+    assert draw_throughput([]).get_ylim() == (0, 1)
+
+
+@pytest.mark.parametrize("top", [1, 10_240, 3 * MIB, 1.14 * GIB, 114 * GIB, 2**50])
+def test_an_axis_of_bytes_has_a_few_exact_ticks(top: float) -> None:
+    ax = style.new_axes()
+    style.scale_bytes(ax, top)
+    assert 2 <= len(ax.get_yticks()) <= 6
+    assert ax.get_ylim() == (0, top)
+
+
+@pytest.mark.parametrize("end", [1e-3, 0.1, 7, 61, 1800, 3600 * 5, 3600 * 24 * 30])
+def test_an_axis_of_time_has_a_few_ticks(end: float) -> None:
+    ax = style.new_axes()
+    style.scale_time(ax, end)
+    assert 2 <= len(ax.get_xticks()) <= 7
+
+
+def test_ticks_read_as_people_say_them() -> None:
+    assert [style.tick_bytes(n) for n in (0, 768 * MIB, 1.25 * GIB)] == ["0", "768 MiB", "1.25 GiB"]
+    assert [style.tick_time(n) for n in (0, 0.5, 90, 7200)] == ["0", "0.5 s", "1.5 min", "2 h"]
+    assert [in_time(n) for n in (0.0213, 14, 99, 7200)] == ["0.021 s", "14.0 s", "1.6 min", "2.0 h"]
+
+
+def test_a_png_file_gives_back_its_pixels() -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (3, 5, 4), dtype=np.uint8)
+    assert (imread(io.BytesIO(encode_png(pixels))) * 255 == pixels).all()
+
+
+def test_a_run_with_other_workers_draws_the_sum_of_rss() -> None:
+    assert "RSS, summed" not in words(draw_memory(finished_run()))
+    many = tuple(replace(s, processes=5, rss_bytes=2 * GIB) for s in finished_run().samples)
+    assert "RSS, summed" in words(draw_memory(finished_run(samples=many)))

@@ -1,0 +1,99 @@
+"""The reader's guess: a field where one can be shown, a line to fill in elsewhere."""
+
+from typing import Any
+
+import pytest
+
+from helpers import predictions
+from helpers.front_end import Place
+from helpers.predictions import AskedGuess, parse_number, predict
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> AskedGuess:
+    """A guess in a notebook with someone before it."""
+    place = Place(notebook=True, watched=True, widgets=True)
+    monkeypatch.setattr(predictions, "look_around", lambda: place)
+    return predict("How much memory will it take?", "MiB")
+
+
+def widgets(asked: AskedGuess) -> tuple[Any, Any, Any]:
+    """Return the question, the field and the answer beside it."""
+    question, row = predictions._field(asked).children
+    return question, *row.children
+
+
+def test_a_field_keeps_the_number_as_it_is_typed(asked: AskedGuess) -> None:
+    _, field, answer = widgets(asked)
+    field.value = "1,5"
+    assert asked.value == 1.5
+    field.value = "1,500"
+    assert asked.value == 1500
+    assert answer.value == "MiB: 1,500 is kept"
+
+
+def test_a_field_that_holds_no_number_keeps_none_and_says_what_to_type(asked: AskedGuess) -> None:
+    _, field, answer = widgets(asked)
+    field.value = "12"
+    field.value = "many"
+    assert asked.value is None
+    assert "write a number" in answer.value
+    field.value = ""
+    assert answer.value == "MiB"
+
+
+def test_the_field_is_labelled_with_the_question_and_the_unit(asked: AskedGuess) -> None:
+    question, field, answer = widgets(asked)
+    assert question.value == field.tooltip == "How much memory will it take?"
+    assert answer.value == "MiB"
+
+
+def test_the_field_is_what_a_notebook_shows_first(asked: AskedGuess) -> None:
+    bundle = asked._repr_mimebundle_()
+    assert WIDGET in bundle
+    assert "Write your guess in MiB" in bundle["text/plain"]  # where widgets do not live
+
+
+def test_a_second_display_shows_what_was_said(asked: AskedGuess) -> None:
+    asked.value = 1500
+    assert asked._repr_mimebundle_() == {
+        "text/plain": "How much memory will it take? You said 1,500 MiB."
+    }
+
+
+@pytest.mark.parametrize(
+    "place",
+    [Place(), Place(notebook=True, watched=True), Place(notebook=True, widgets=True)],
+    ids=["terminal", "no ipywidgets", "headless"],
+)
+def test_without_a_field_a_line_says_what_to_type(
+    monkeypatch: pytest.MonkeyPatch, place: Place
+) -> None:
+    monkeypatch.setattr(predictions, "look_around", lambda: place)
+    guess = predict("How many rows a second?", "samples/s")
+    assert guess._repr_mimebundle_() == {
+        "text/plain": "How many rows a second? Write your guess in samples/s: guess.value = ..."
+    }
+    assert guess.value is None
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("12", 12),
+        (" 12.5 ", 12.5),
+        ("12,5", 12.5),
+        ("1,234,567", 1_234_567),
+        ("1e3", 1000),
+        ("0", 0),
+        ("", None),
+        ("-1", None),
+        ("nan", None),
+        ("inf", None),
+        ("a lot", None),
+    ],
+)
+def test_numbers_are_read_as_people_write_them(text: str, number: float | None) -> None:
+    assert parse_number(text) == number

@@ -1,0 +1,153 @@
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ballast import FORK, MIB, Child
+
+from helpers.memory import Look, TreeSampler
+from helpers.proc_tree import DiskReads
+from helpers.procfs import Process
+
+READ = """
+def read(path, size):
+    file = os.open(path, os.O_RDONLY)
+    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+    while size > 0:
+        size -= len(os.read(file, 1 << 20))
+    os.close(file)
+"""
+
+
+@pytest.fixture
+def child() -> Iterator[Child]:
+    with Child() as child:
+        child.do(FORK + READ)
+        yield child
+
+
+def pids(look: Look) -> list[int]:
+    return [process.pid for process in look.processes]
+
+
+def test_workers_that_another_thread_forked_are_found(child: Child) -> None:
+    child.do("import threading; forked, over = threading.Event(), threading.Event()")
+    child.do("work = lambda: (fork(lambda: None), forked.set(), over.wait())")
+    child.do("thread = threading.Thread(target=work); thread.start(); forked.wait()")
+    with TreeSampler(child.pid) as sampler:
+        assert len(pids(sampler.cheap())) == 2
+    child.do("over.set(); thread.join(); end_workers()")
+
+
+def test_children_of_children_are_found_and_an_ended_one_is_left_out(child: Child) -> None:
+    child.do("fork(lambda: fork(lambda: None))")
+    with TreeSampler(child.pid) as sampler:
+        assert len(pids(sampler.cheap())) == 3
+        child.do("end_workers()")  # ends the first; the second has a new parent now
+        main, orphan = pids(sampler.cheap())
+        assert main == child.pid
+        assert sampler.cheap().processes[1].ppid != child.pid
+    os.kill(orphan, 9)
+
+
+def test_workers_whose_parent_was_killed_stay_in_the_tree(child: Child) -> None:
+    child.do("fork(lambda: None); fork(lambda: None)")
+    with TreeSampler(child.pid) as sampler:
+        main, *workers = pids(sampler.cheap())
+        assert main == child.pid
+        child.kill()
+        assert pids(sampler.cheap()) == workers
+        assert pids(sampler.exact()) == workers
+
+
+def test_a_zombie_has_no_memory_and_stays_out(child: Child) -> None:
+    child.do("fork(lambda: None); os.kill(workers[0], signal.SIGKILL)")
+    child.do("os.waitid(os.P_PID, workers[0], os.WEXITED | os.WNOWAIT)")
+    with TreeSampler(child.pid) as sampler:
+        assert pids(sampler.exact()) == [child.pid]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "data.bin"
+    with path.open("wb") as out:
+        out.write(os.urandom(16 * MIB))
+        out.flush()
+        os.fsync(out.fileno())
+    return path
+
+
+def test_reads_of_a_worker_count_once_before_and_after_its_parent_waits_for_it(
+    child: Child, file: Path
+) -> None:
+    with TreeSampler(child.pid) as sampler:
+        before = sampler.cheap().read_bytes or 0
+        child.do(f"fork(lambda: read({str(file)!r}, {16 * MIB}))")
+        alive = sampler.cheap().read_bytes or 0
+        child.do("os.kill(workers[0], signal.SIGKILL)")
+        child.do("os.waitid(os.P_PID, workers[0], os.WEXITED | os.WNOWAIT)")
+        zombie = sampler.cheap().read_bytes or 0
+        child.do("end_workers()")
+        gone = sampler.cheap().read_bytes or 0
+    # A little more may be read by the way: Python's own files, the rest of a page.
+    for now in (alive, zombie, gone):
+        assert 16 * MIB <= now - before < 17 * MIB
+    assert alive <= zombie <= gone
+
+
+def test_reads_stay_when_the_whole_tree_has_ended(child: Child, file: Path) -> None:
+    with TreeSampler(child.pid) as sampler:
+        before = sampler.cheap().read_bytes or 0
+        child.do(f"read({str(file)!r}, {16 * MIB})")
+        alive = sampler.cheap().read_bytes or 0
+        assert 16 * MIB <= alive - before < 17 * MIB
+        child.kill()
+        assert sampler.cheap().read_bytes == alive
+
+
+class Counted(Process):
+    """A process whose count of bytes read is told by the test; None when it has ended."""
+
+    def __init__(self, ppid: int, count: int | None) -> None:
+        self.ppid = ppid
+        self.count = count
+
+    def read_bytes(self) -> int:
+        if self.count is None:
+            raise ProcessLookupError
+        return self.count
+
+    def close(self) -> None:
+        pass
+
+
+def test_what_no_living_ancestor_took_over_is_kept() -> None:
+    main, worker, orphan = Counted(1, 100), Counted(7, 40), Counted(1, 5)
+    known: dict[int, Process] = {7: main, 8: worker, 9: orphan}
+    reads = DiskReads()
+    assert reads.total(known) == 145
+    orphan.count = None  # nobody of the tree waits for it
+    assert reads.total(known) == 145
+    worker.count, main.count = None, 150  # waited for: 40 of them are the worker's
+    assert reads.total(known) == 155
+    assert list(known) == [7]
+    main.count = None
+    assert reads.total(known) == 155
+    assert known == {}
+
+
+def test_a_grandchild_that_went_with_its_parent_counts_once() -> None:
+    main, middle, worker = Counted(1, 100), Counted(7, 40), Counted(8, 20)
+    known: dict[int, Process] = {7: main, 8: middle, 9: worker}
+    reads = DiskReads()
+    assert reads.total(known) == 160
+    middle.count, worker.count, main.count = None, None, 160
+    assert reads.total(known) == 160
+
+
+def test_reads_are_none_where_no_process_tells_them() -> None:
+    class Silent(Counted):
+        def read_bytes(self) -> None:  # type: ignore[override]
+            return None
+
+    assert DiskReads().total({7: Silent(1, 0)}) is None

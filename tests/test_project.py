@@ -1,0 +1,122 @@
+"""What the project's own files promise each other."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+ROOT = Path(__file__).resolve().parents[1]
+# What conda-forge calls them.
+CONDA_NAMES = {"torch": "pytorch", "matplotlib": "matplotlib-base"}
+
+
+def project() -> dict[str, object]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]  # type: ignore[no-any-return]
+
+
+def requirements() -> dict[str, SpecifierSet]:
+    wanted = map(Requirement, project()["dependencies"])  # type: ignore[call-overload]
+    return {CONDA_NAMES.get(each.name, each.name): each.specifier for each in wanted}
+
+
+def conda_requirements() -> dict[str, SpecifierSet]:
+    text = (ROOT / "environment.yml").read_text().partition("dependencies:")[2]
+    lines = re.findall(r"^  - (\S+)(?: (\S+))?$", text, re.MULTILINE)
+    return {name: SpecifierSet(bounds) for name, bounds in lines}
+
+
+def constraints() -> dict[str, str]:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pins = [line.split("==") for line in lines if line and not line.startswith("#")]
+    return {name.lower().replace("-", "_"): version for name, version in pins}
+
+
+def test_environment_yml_has_the_packages_and_bounds_of_pyproject() -> None:
+    conda = conda_requirements()
+    assert conda.pop("python") == SpecifierSet(str(project()["requires-python"]))
+    assert conda.pop("pip") == SpecifierSet()
+    assert {name: bounds for name, bounds in conda.items() if name != "pip:"} == requirements()
+
+
+def test_environment_yml_ends_with_the_project_itself() -> None:
+    assert (ROOT / "environment.yml").read_text().rstrip().splitlines()[-1].endswith("--editable .")
+
+
+def test_the_tested_set_lies_within_the_bounds() -> None:
+    extras = project()["optional-dependencies"]["test"]  # type: ignore[index]
+    pins = constraints()
+    for requirement in map(Requirement, [*project()["dependencies"], *extras]):  # type: ignore[misc]
+        pinned = pins[requirement.name.lower().replace("-", "_")]
+        assert requirement.specifier.contains(pinned), requirement
+
+
+def test_the_tested_set_is_what_runs_here() -> None:
+    from importlib.metadata import version
+
+    for name in ("torch", "numpy", "h5py", "ipykernel", "jupyterlab"):
+        assert version(name).partition("+")[0] == constraints()[name]
+
+
+@pytest.mark.parametrize("name", ["helpers", "data_gen"])
+def test_importing_a_package_imports_nothing_heavy(name: str) -> None:
+    code = (
+        f"import sys, {name}; print(sorted({{'torch', 'matplotlib', 'h5py'}} & set(sys.modules)))"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert output.stdout.strip() == "[]"
+
+
+def test_every_public_helper_loads_and_is_not_a_module() -> None:
+    import types
+
+    import helpers
+
+    for name in helpers.__all__:
+        assert not isinstance(getattr(helpers, name), types.ModuleType), name
+
+
+def test_no_public_helper_shares_its_name_with_a_module() -> None:
+    import helpers
+
+    modules = {path.stem for path in (ROOT / "helpers").glob("*.py")}
+    assert not modules & set(helpers.__all__)
+
+
+def test_a_wrong_name_is_answered_with_the_right_ones() -> None:
+    import helpers
+
+    with pytest.raises(AttributeError, match=r"helpers has no 'trak'; it has .*track"):
+        helpers.trak  # noqa: B018
+
+
+def test_every_name_that_loads_lazily_is_known_to_type_checkers() -> None:
+    import helpers
+
+    source = (ROOT / "helpers" / "__init__.py").read_text()
+    for name, home in helpers._HOMES.items():
+        assert f"from helpers.{home} import {name} as {name}" in source
+
+
+def test_helpers_never_import_data_gen() -> None:
+    for path in (ROOT / "helpers").glob("*.py"):
+        assert not re.search(r"^\s*(from|import) data_gen", path.read_text(), re.MULTILINE), path
+
+
+def test_no_file_carries_a_path_of_one_machine_or_a_registry() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    words = [rf"(?<![\w.])/{top}/" for top in ("root", "home", "Users", "work")]
+    words += ["files.python" + "hosted", "pypi" + r"\.org", "deb." + "debian"]
+    for name in listed:
+        path = ROOT / name
+        if path.is_file() and path.suffix in {".py", ".ipynb", ".md", ".yml", ".toml", ".txt", ""}:
+            found = re.search("|".join(words), path.read_text(encoding="utf-8"))
+            assert not found, f"{name} carries {found[0] if found else ''}"

@@ -1,0 +1,91 @@
+"""Thinning and smoothing: what a curve may leave out, and what it may not."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_up import MIB, counted, sample
+
+from helpers.records import Counters, Sample
+from helpers.series import Thinned, memory_curves, thin, throughput_curves
+
+
+@given(st.lists(st.integers(0, 10_000), min_size=1, max_size=400), st.integers(2, 20))
+def test_thinning_keeps_the_peak_the_last_sample_and_the_order(peaks: list[int], most: int) -> None:
+    samples = [sample(0.1 * step, mib) for step, mib in enumerate(peaks)]
+    kept = thin(samples, most)
+    assert max(s.budgeted_bytes for s in kept) == max(s.budgeted_bytes for s in samples)
+    assert kept[-1] is samples[-1]
+    assert [s.seconds for s in kept] == sorted(s.seconds for s in kept)
+    assert len(kept) <= 2 * most + 1
+
+
+def test_few_samples_are_all_kept() -> None:
+    samples = [sample(step) for step in range(50)]
+    assert thin(samples) == samples
+
+
+def test_thinning_bit_by_bit_is_thinning_at_once() -> None:
+    samples = [sample(0.01 * step, step % 97) for step in range(5000)]
+    bit_by_bit = Thinned(100)
+    for start in range(0, 5000, 7):
+        bit_by_bit.add(samples[start : start + 7])
+    assert bit_by_bit.samples == thin(samples, 100)
+
+
+def test_samples_of_one_moment_do_not_stop_thinning() -> None:
+    assert len(thin([sample(0, mib) for mib in range(100)], 10)) <= 21
+
+
+def test_a_lone_sample_is_held_until_the_end() -> None:
+    assert memory_curves([sample(0.0)], until=3).seconds.tolist() == [0, 3]
+
+
+def test_charged_bytes_are_absent_where_no_cgroup_told() -> None:
+    assert memory_curves([sample(0), sample(1)]).charged is None
+
+
+def test_charged_bytes_may_be_missing_now_and_then() -> None:
+    charged = memory_curves([sample(0), sample(1, charged_bytes=7)]).charged
+    assert charged is not None
+    assert np.isnan(charged[0])
+    assert charged[1] == 7
+
+
+@pytest.mark.parametrize(("processes", "misleads"), [(1, False), (5, True)])
+def test_the_sum_of_rss_misleads_only_with_several_processes(
+    processes: int, misleads: bool
+) -> None:
+    samples = [sample(time, rss_bytes=2000 * MIB, processes=processes) for time in (0, 1)]
+    assert memory_curves(samples).rss_misleads is misleads
+
+
+def test_a_steady_loop_has_a_steady_rate() -> None:
+    samples = [sample(0.1 * n, counters=counted(0.1 * n, 1000, waiting=0.25)) for n in range(100)]
+    curves = throughput_curves(samples)
+    assert np.allclose(curves.rate[10:], 1000)
+    assert np.allclose(curves.waiting[10:], 0.25)
+
+
+def test_a_stall_shows_as_no_samples() -> None:
+    samples = [sample(0.1 * n, counters=counted(min(0.1 * n, 5))) for n in range(100)]
+    curves = throughput_curves(samples)
+    assert curves.rate[45] == pytest.approx(1000)
+    assert curves.rate[-1] == 0
+    assert np.isnan(curves.waiting[-1])
+
+
+def test_between_two_slow_batches_the_rate_is_not_zero() -> None:
+    def counters(seconds: float) -> Counters:
+        batches = int(seconds // 2)  # one batch of 64 in two seconds
+        return Counters(64 * batches, batches, 0, 1.9 * batches, 0.1 * batches)
+
+    samples = [sample(0.1 * n, counters=counters(0.1 * n)) for n in range(600)]
+    assert np.allclose(throughput_curves(samples).rate[100:], 32, rtol=0.1)
+
+
+@pytest.mark.parametrize("samples", [[], [sample(0)], [sample(0), sample(0)]])
+def test_too_few_samples_have_no_rate(samples: list[Sample]) -> None:
+    curves = throughput_curves(samples)
+    assert curves.rate.tolist() == [0] * len(samples)
+    assert curves.top == 0
