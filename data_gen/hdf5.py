@@ -4,10 +4,13 @@ Whatever the chunks, each is written once and whole, so HDF5 never reads one bac
 gzip is done here, by the threads that make the rows, because HDF5 would do it on one core.
 """
 
+import itertools
 import math
 import os
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,10 +53,11 @@ def write_hdf5(path: Path, recipe: Recipe, layout: Layout, *, jobs: int, tick: T
             compression=layout.compression,
             compression_opts=layout.level,
         )
-        pieces = ahead(lambda work: _cut(recipe, layout, work), _works(recipe, layout), jobs=jobs)
-        for piece in (piece for several in pieces for piece in several):
-            _put(rows, piece)
-            tick(piece.data.nbytes)
+        cut = partial(_cut, recipe, layout)
+        with closing(ahead(cut, _works(recipe, layout), jobs=jobs)) as works:  # ends its threads
+            for piece in itertools.chain.from_iterable(works):
+                _put(rows, piece)
+                tick(piece.data.nbytes)
         labels = file.create_dataset("labels", (recipe.count,), "int64")
         for span in spans(recipe.count, labels.dtype.itemsize):
             labels[span.start : span.stop] = recipe.labels(span)

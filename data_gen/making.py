@@ -3,7 +3,8 @@
 import shutil
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from tqdm import tqdm
@@ -58,8 +59,8 @@ def ensure(
         raise ValueError(f"{folder} is a file's name: pass the folder it is to lie in")
     if jobs < 1:
         raise ValueError(f"jobs={jobs}: pass 1 or more")
-    one = Recipe(1, shape, seed, classes, order)  # judged before its row is taken as a measure
-    recipe = Recipe(count_rows(rows, size, one.row_bytes, budget), shape, seed, classes, order)
+    one = Recipe(1, shape, int(seed), int(classes), order)  # judged before its size is a measure
+    recipe = replace(one, count=count_rows(rows, size, one.row_bytes, budget))
     layout = choose_layout(file_format, recipe, chunks, compression)
     target = Target(Path(folder).absolute(), recipe, layout)
     if not _found(target):
@@ -109,8 +110,9 @@ def _write(target: Target, jobs: int, tick: Tick) -> None:
         return
     labels = map(recipe.labels, spans(recipe.count, _LABEL_BYTES))
     write_npy(target.making / target.labels_name, labels, (recipe.count,), "int64", lambda _: None)
-    rows = ahead(recipe.rows, spans(recipe.count, recipe.row_bytes), jobs=jobs)
-    write_npy(rows_path, rows, (recipe.count, *recipe.row_shape), "float32", tick)
+    spans_of_rows = spans(recipe.count, recipe.row_bytes)
+    with closing(ahead(recipe.rows, spans_of_rows, jobs=jobs)) as rows:  # ends its threads too
+        write_npy(rows_path, rows, (recipe.count, *recipe.row_shape), "float32", tick)
 
 
 def _remove_abandoned(target: Target) -> None:

@@ -1,7 +1,7 @@
 """Work done ahead by threads and handed over in order: one block is made while one is written."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -11,7 +11,9 @@ Made = TypeVar("Made")
 BLOCK_BYTES = 1 << 22
 
 
-def ahead(make: Callable[[Item], Made], items: Iterable[Item], *, jobs: int) -> Iterator[Made]:
+def ahead(
+    make: Callable[[Item], Made], items: Iterable[Item], *, jobs: int
+) -> Generator[Made, None, None]:
     """Yield `make(item)` for each item, in order; `jobs` threads are at most one result each ahead.
 
     numpy and zlib let go of the interpreter while they work, so threads are enough, and a killed

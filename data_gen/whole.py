@@ -96,6 +96,8 @@ def _compare_some(target: Target) -> Iterator[tuple[Path, NDArray[Any], NDArray[
     ):
         try:
             yield path, right, read(path, name, some, count)
+        except PermissionError:
+            raise  # it may be whole all the same
         except (OSError, ValueError, KeyError, EOFError) as error:
             raise _damaged(path, f"it cannot be read ({error})") from error
 

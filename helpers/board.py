@@ -1,6 +1,7 @@
 """The board of one experiment: a few numbers that the child writes and the watcher reads."""
 
 import mmap
+import time
 from enum import IntEnum
 from pathlib import Path
 
@@ -81,10 +82,19 @@ class Board:
         self._ints[2] = pid
 
     def read(self) -> Counters:
-        """Return the counters as they stand."""
+        """Return the counters as they stand, the wait that is going on included."""
         samples, batches, data_bytes, expected = self._ints[3:7]
-        waiting, working = self._floats[7:9]
+        waiting, working, _, since = self._floats[7:11]
+        waiting += max(time.monotonic() - since, 0.0) if since else 0.0
         return Counters(samples, batches, data_bytes, waiting, working, expected or None)
+
+    def begin_to_wait(self) -> None:
+        """Note that a batch has been asked for."""
+        self._floats[10] = time.monotonic()
+
+    def stop_waiting(self) -> None:
+        """Note that no batch is being waited for."""
+        self._floats[10] = 0.0
 
     def expect(self, batches: int) -> None:
         """Add to the number of batches that are to come."""
@@ -92,6 +102,7 @@ class Board:
 
     def add_batch(self, *, samples: int, data_bytes: int, waiting: float) -> None:
         """Add a batch that has just arrived."""
+        self.stop_waiting()
         self._ints[3] += samples
         self._ints[4] += 1
         self._ints[5] += data_bytes

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PREFIX = "larger-than-ram"
+PROBE_SECONDS = 5.0  # for systemd to start a process that does nothing
 _numbers = itertools.count(1)
 
 # What the same thing is called in the two versions of the interface.
@@ -80,7 +81,7 @@ def make_group(proc: str = "/proc") -> Group | None:
     In v2 a group that holds processes cannot hand memory control to children, so the new group
     stands beside ours, in the same parent. None where the system does not let us.
     """
-    own = _own_group(f"{proc}/self")
+    own = own_group(f"{proc}/self")
     if own is None or watcher_wanted():
         return None
     parent = own.path if own.version == 1 else own.path.parent
@@ -109,7 +110,10 @@ def scope_command() -> list[str]:
     name = f"--unit={PREFIX}-{os.getpid()}-{next(_numbers)}"
     try:
         probe = subprocess.run(
-            [*scope, f"{name}-probe", "true"], capture_output=True, timeout=5, check=False
+            [*scope, f"{name}-probe", "true"],
+            capture_output=True,
+            timeout=PROBE_SECONDS,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return []
@@ -118,7 +122,7 @@ def scope_command() -> list[str]:
 
 def group_of(pid: int) -> Group | None:
     """Return the group a process was started in by `scope_command`, if its limit can be set."""
-    group = _own_group(f"/proc/{pid}")
+    group = own_group(f"/proc/{pid}")
     if group is None or group.version != 2 or not group.path.name.startswith(PREFIX):
         return None
     return group if os.access(group.path / _LIMIT[2], os.W_OK) else None
@@ -150,8 +154,8 @@ def watcher_wanted() -> bool:
     return wanted == "watcher"
 
 
-def _own_group(process: str) -> Group | None:
-    """Return the memory cgroup that a process stands in, as mounted here."""
+def own_group(process: str) -> Group | None:
+    """Return the memory cgroup that a process (its folder in /proc) stands in, as mounted here."""
     try:
         groups = Path(process, "cgroup").read_text().splitlines()
         mounts = [line.split() for line in Path(process, "mountinfo").read_text().splitlines()]

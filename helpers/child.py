@@ -5,12 +5,15 @@ Its input is the word "go" (it stands in its cgroup now), then one pickled `Orde
 until it ends. It writes `result` into its folder: a pickled `Result`. No file means that it died.
 """
 
+import contextlib
 import faulthandler
 import gc
 import multiprocessing
+import multiprocessing.util
 import os
 import pickle
 import sys
+import tempfile
 import time
 import traceback
 from dataclasses import dataclass
@@ -20,6 +23,7 @@ from typing import Any
 from helpers.board import BOARD_VARIABLE, Board, Phase
 
 WATCHER_SECONDS = 3.0  # to wait for a look of the watcher's; without one the run goes on
+LONGEST_SOCKET_FOLDER = 103 - len("/pymp-12345678/listener-12345678")  # macOS; Linux has 4 more
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,7 @@ def _carry_out(order: Order, board: Board, folder: Path) -> Result:
     os.environ.update(order.environment)
     os.environ[BOARD_VARIABLE] = str(folder / "board")
     os.chdir(order.folder)
+    _keep_sockets_in(folder)
     # The one place where this may be set: the process is ours, and workers must follow it.
     multiprocessing.set_start_method(order.start_method, force=True)
     board.owner = os.getpid()
@@ -80,6 +85,21 @@ def _carry_out(order: Order, board: Board, folder: Path) -> Result:
             error="".join(traceback.format_exception_only(error)).strip(),
             traceback=_readers_traceback(error),
         )
+
+
+def _keep_sockets_in(folder: Path) -> None:
+    """Let multiprocessing put its sockets where they are removed however this process ends.
+
+    It makes its temporary folder once, for this process and all its workers. Left alone where the
+    path would be longer than a socket's may be.
+    """
+    if len(os.fsencode(folder)) > LONGEST_SOCKET_FOLDER:
+        return
+    before, tempfile.tempdir = tempfile.tempdir, str(folder)
+    try:
+        multiprocessing.util.get_temp_dir()
+    finally:
+        tempfile.tempdir = before
 
 
 def _let_the_watcher_look(board: Board, phase: Phase) -> None:
@@ -109,6 +129,7 @@ def _leave(result: Result, folder: Path) -> None:
     (folder / "result.part").write_bytes(content)
     (folder / "result.part").replace(folder / "result")
     gc.collect()  # a loader held by the frames of an exception ends its workers in good order
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # the function closed it
+            stream.flush()
     os._exit(0)

@@ -1,19 +1,19 @@
-"""Columns: arrays of rows in files, laid out so that any thread can read any run of rows at once.
+"""Columns: arrays of rows in files, which any thread can read anywhere. Nothing is kept open here.
 
-Where the rows lie in the file as they are in memory (.npy, HDF5 without filters) they are read
-straight into the caller's buffer, past every library. Gzip chunks are read raw and decompressed
-here, because zlib lets other threads run meanwhile. Whatever else HDF5 can read goes through h5py,
-which reads for one thread at a time.
+Where rows lie in the file as they do in memory (.npy, HDF5 without filters) they are read straight
+into the caller's array, past every library. Chunks compressed with gzip are read raw and
+decompressed here, because zlib lets other threads run meanwhile. Whatever else HDF5 can read goes
+through h5py, which serves one thread at a time.
 """
 
-import hashlib
 import zlib
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +26,11 @@ from helpers.files import (
     read_npy_header,
 )
 
-_SHUFFLE, _DEFLATE = 2, 1  # HDF5's numbers of its filters
-_SAMPLES, _SAMPLE_BYTES = 16, 4096
+Rows = NDArray[Any]
+Read = Callable[[int, Rows], None]  # fills an array with the rows from a first one on
 
-
-class Read(Protocol):
-    """Reads the rows from `start` to `stop` into `out`, which has room for just these."""
-
-    def __call__(self, start: int, stop: int, out: NDArray[Any]) -> None: ...
+_DEFLATE, _SHUFFLE = 1, 2  # HDF5's numbers for its filters
+_READABLE_FILTERS = {(), (_DEFLATE,), (_SHUFFLE, _DEFLATE)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,180 +47,123 @@ class Column:
         return self.header.shape[0]
 
     @property
-    def row_shape(self) -> tuple[int, ...]:
-        """Return the shape of one row."""
-        return self.header.shape[1:]
-
-    @property
     def row_bytes(self) -> int:
         """Return the bytes of one row in memory."""
         return self.header.nbytes // self.rows
 
     @property
     def chunk_rows(self) -> int:
-        """Return how many rows can only be read together."""
+        """Return how many rows can only be read together: 1 where they lie one by one."""
         chunks = self.header.chunks if isinstance(self.header, Hdf5Header) else None
         return chunks[0] if chunks else 1
 
-    def lay_out(self) -> "Layout":
-        """Return where the rows lie, asked of the file now; it is closed again."""
-        check_unchanged(self.path, self.header.identity)
-        if isinstance(self.header, NpyHeader) or self.header.offset is not None:
-            return _Plain(self)
-        chunks = _find_chunks(self)
-        return _Library(self) if chunks is None else chunks
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """Where the rows lie in the file: in chunks of whole rows, of which a .npy file is one."""
+
+    rows: int  # in each
+    offsets: NDArray[np.int64]
+    sizes: NDArray[np.int64]  # in the file
+    filters: tuple[int, ...] = ()
 
 
 def open_column(path: str | Path, name: str) -> Column:
-    """Check a file and return its column: `name` counts for HDF5, which is all but `*.npy`."""
+    """Check a file and return its column. `name` counts for HDF5, which is all but `*.npy`."""
     path = Path(path).absolute()
     header = read_npy_header(path) if path.suffix == ".npy" else read_hdf5_header(path, name)
     return Column(path, name, header)
 
 
-def fingerprint(path: Path) -> str:
-    """Return a digest of a file's size and of 16 samples: a copy of the file has the same."""
-    size = path.stat().st_size
-    digest = hashlib.sha256(str(size).encode())
-    with path.open("rb") as file:
-        for sample in range(_SAMPLES):
-            file.seek(size * sample // _SAMPLES)
-            digest.update(file.read(_SAMPLE_BYTES))
-    return digest.hexdigest()
+def find_chunks(column: Column) -> Chunks | None:
+    """Return where the rows lie now, or None where only HDF5 itself can tell or decode them."""
+    check_unchanged(column.path, column.header.identity)
+    if column.header.offset is None:
+        return _find_hdf5_chunks(column)
+    offset, size = np.array([[column.header.offset], [column.header.nbytes]])
+    return Chunks(column.rows, offset, size)
 
 
-class Layout(Protocol):
-    """Knows where a column's rows lie. Each thread opens it for itself."""
+@contextmanager
+def open_rows(column: Column, chunks: Chunks | None) -> Iterator[Read]:
+    """Open a column for one thread, and check that it is still the file that was noted."""
+    if chunks is None:
+        import h5py  # slow to import, and .npy files do without it
 
-    def open(self) -> AbstractContextManager[Read]:
-        """Open the file for one thread, and check that it is still the one that was noted."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Plain:
-    """Rows one after another, as they are in memory."""
-
-    column: Column
-
-    @contextmanager
-    def open(self) -> Iterator[Read]:
-        with _open_unchanged(self.column) as file:
-            yield partial(self._read, file)
-
-    def _read(self, file: BinaryIO, start: int, stop: int, out: NDArray[Any]) -> None:
-        offset, row_bytes = self.column.header.offset, self.column.row_bytes
-        assert offset is not None
-        _read_at(file, offset + start * row_bytes, _bytes_of(out))
+        check_unchanged(column.path, column.header.identity)
+        # Blocks are read whole and once: a cache of chunks would only take memory.
+        with h5py.File(column.path, "r", rdcc_nbytes=0) as file:
+            yield partial(_read_through_library, file[column.name])
+    else:
+        with column.path.open("rb", buffering=0) as file:
+            check_unchanged(column.path, column.header.identity, file.fileno())
+            yield partial(_read_chunks, file, column, chunks)
 
 
-@dataclass(frozen=True, slots=True)
-class _Chunks:
-    """Chunks of whole rows, each compressed with zlib or not at all."""
-
-    column: Column
-    offsets: NDArray[np.int64]  # of each chunk in the file
-    sizes: NDArray[np.int64]  # in the file
-    filters: tuple[int, ...]
-
-    @contextmanager
-    def open(self) -> Iterator[Read]:
-        with _open_unchanged(self.column) as file:
-            yield partial(self._read, file)
-
-    def _read(self, file: BinaryIO, start: int, stop: int, out: NDArray[Any]) -> None:
-        chunk_rows = self.column.chunk_rows
-        for chunk in range(start // chunk_rows, -(-stop // chunk_rows)):
-            first = chunk * chunk_rows
-            wanted = slice(max(start - first, 0), min(stop - first, chunk_rows))
-            into = out[first + wanted.start - start : first + wanted.stop - start]
-            self._read_chunk(file, chunk, wanted, into)
-
-    def _read_chunk(self, file: BinaryIO, chunk: int, wanted: slice, out: NDArray[Any]) -> None:
-        offset, row_bytes = int(self.offsets[chunk]), self.column.row_bytes
-        if not self.filters:
-            _read_at(file, offset + wanted.start * row_bytes, _bytes_of(out))
-            return
-        packed = np.empty(self.sizes[chunk], np.uint8)
-        _read_at(file, offset, memoryview(packed))
-        whole = np.frombuffer(self._unpack(packed), np.uint8)
-        target = out.view(np.uint8).reshape(len(out), row_bytes)
-        if _SHUFFLE in self.filters:  # the first bytes of all values, then the second ones, ...
-            whole = whole.reshape(out.itemsize, -1).T
-        target[:] = whole.reshape(-1, row_bytes)[wanted]
-
-    def _unpack(self, packed: NDArray[np.uint8]) -> bytes:
-        chunk_bytes = self.column.chunk_rows * self.column.row_bytes
-        whole = zlib.decompress(packed, bufsize=chunk_bytes)
-        if len(whole) != chunk_bytes:
-            raise OSError(f"a chunk of {chunk_bytes:,} bytes has {len(whole):,}")
-        return whole
+def _read_through_library(dataset: Any, first: int, out: Rows) -> None:
+    dataset.read_direct(out, np.s_[first : first + len(out)])
 
 
-@dataclass(frozen=True, slots=True)
-class _Library:
-    """Rows that only HDF5 itself can find and decode."""
-
-    column: Column
-
-    @contextmanager
-    def open(self) -> Iterator[Read]:
-        import h5py
-
-        check_unchanged(self.column.path, self.column.header.identity)
-        # A block is read whole and once, so a cache of chunks would only take memory.
-        with h5py.File(self.column.path, "r", rdcc_nbytes=0) as file:
-            yield partial(self._read, file[self.column.name])
-
-    def _read(self, dataset: Any, start: int, stop: int, out: NDArray[Any]) -> None:
-        dataset.read_direct(out, np.s_[start:stop])
+def _read_chunks(file: FileIO, column: Column, chunks: Chunks, first: int, out: Rows) -> None:
+    done = 0
+    while done < len(out):
+        number, skipped = divmod(first + done, chunks.rows)
+        part = out[done : done + chunks.rows - skipped]
+        offset, skipped_bytes = int(chunks.offsets[number]), skipped * column.row_bytes
+        if chunks.filters:
+            packed = np.empty(chunks.sizes[number], np.uint8)
+            _read_at(file, offset, packed)
+            whole = _unpack(packed, chunks, column.row_bytes, out.itemsize)
+            into = _bytes_of(part).reshape(-1, out.itemsize)
+            into[:] = whole[skipped_bytes // out.itemsize :][: len(into)]
+        else:
+            _read_at(file, offset + skipped_bytes, _bytes_of(part))
+        done += len(part)
 
 
-def _find_chunks(column: Column) -> _Chunks | None:
-    """Return where the chunks lie, or None where they cannot be read past the library."""
+def _unpack(packed: Rows, chunks: Chunks, row_bytes: int, item_bytes: int) -> Rows:
+    """Return the bytes of a chunk, an item to a row."""
+    size = chunks.rows * row_bytes
+    whole = np.frombuffer(zlib.decompress(packed.data, bufsize=size), np.uint8)
+    if len(whole) != size:
+        raise OSError(f"a chunk of {size:,} bytes has {len(whole):,}")
+    if _SHUFFLE in chunks.filters:  # the first bytes of all items, then their second ones, ...
+        return whole.reshape(item_bytes, -1).T
+    return whole.reshape(-1, item_bytes)
+
+
+def _find_hdf5_chunks(column: Column) -> Chunks | None:
     import h5py
 
     with h5py.File(column.path, "r") as file:
         dataset = file[column.name]
         plist = dataset.id.get_create_plist()
-        filters = tuple(plist.get_filter(i)[0] for i in range(plist.get_nfilters()))
-        if (
-            dataset.chunks is None
-            or dataset.chunks[1:] != column.row_shape
-            or filters not in {(), (_DEFLATE,), (_SHUFFLE, _DEFLATE)}
-            or file.userblock_size
-        ):
+        filters = tuple(plist.get_filter(place)[0] for place in range(plist.get_nfilters()))
+        whole_rows = dataset.chunks is not None and dataset.chunks[1:] == dataset.shape[1:]
+        if not whole_rows or filters not in _READABLE_FILTERS or file.userblock_size:
             return None
-        count = -(-column.rows // column.chunk_rows)
-        offsets, sizes = np.zeros((2, count), np.int64)
-        masks = []
+        offsets, sizes, masks = np.zeros((3, -(-column.rows // column.chunk_rows)), np.int64)
 
         def note(chunk: Any) -> None:
             number = chunk.chunk_offset[0] // column.chunk_rows
             offsets[number], sizes[number] = chunk.byte_offset, chunk.size
-            masks.append(chunk.filter_mask)
+            masks[number] = chunk.filter_mask
 
         dataset.id.chunk_iter(note)
-    if len(masks) != count or any(masks):  # some were never written, or their filters skipped
+    if not sizes.all() or masks.any():  # chunks never written, or stored past their filters
         return None
-    return _Chunks(column, offsets, sizes, filters)
+    return Chunks(column.chunk_rows, offsets, sizes, filters)
 
 
-@contextmanager
-def _open_unchanged(column: Column) -> Iterator[BinaryIO]:
-    with column.path.open("rb", buffering=0) as file:
-        check_unchanged(column.path, column.header.identity, file.fileno())
-        yield file  # type: ignore[misc]  # a FileIO is all that we need of a BinaryIO
+def _bytes_of(rows: Rows) -> NDArray[np.uint8]:
+    return rows.reshape(-1).view(np.uint8)
 
 
-def _bytes_of(array: NDArray[Any]) -> memoryview:
-    return memoryview(array.reshape(-1).view(np.uint8))
-
-
-def _read_at(file: BinaryIO, offset: int, into: memoryview) -> None:
-    """Fill a buffer from the file: one system call moves at most 2 GiB, and often less."""
+def _read_at(file: FileIO, offset: int, into: NDArray[np.uint8]) -> None:
+    """Fill an array from a place in the file: one call may read less than was asked for."""
     file.seek(offset)
     while len(into):
-        count = file.readinto(into)
+        count = file.readinto(into.data)
         if not count:
             raise OSError(f"the file ended {len(into):,} bytes too early")
         into = into[count:]

@@ -10,7 +10,7 @@ import pickle
 import warnings
 from collections.abc import Callable
 from io import IOBase
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,11 +126,14 @@ def rows_are_copies(dataset_class: Any, data: Any) -> str | None:
         first, second = _row(dataset, 0), _row(dataset, 0)
     if np.shares_memory(first, second):
         return f"two looks at one row share their memory, so a write changes both: {advice}"
+    if _is_open(first):
+        return f"the row is a view of the open file: {advice}"
+    original = first.copy()
     if not first.flags.writeable or not _changes(first):
-        return f"the row is read-only, a view of the file: {advice}"
-    if _is_open(first) or data.count_wrong(_row(dataset, 0)[None], [0]):
-        return f"a write to the row goes into the file: {advice}"
-    return None
+        return f"the row is read-only: {advice}"
+    wrong = data.count_wrong(_row(dataset, 0)[None], [0])
+    first[...] = original  # if that was the file, it is whole again
+    return f"a write to the row goes into the file: {advice}" if wrong else None
 
 
 ALL_PROPERTIES: tuple[DatasetProperty, ...] = (
@@ -169,14 +172,14 @@ def _is_open(value: Any) -> bool:
 def _changes(row: NDArray[Any]) -> bool:
     """Change the first value of a row; return whether that was possible.
 
-    A plain write to a tensor in a read-only map ends the process. So the system writes, from a pipe,
-    and refuses where we would crash.
+    A plain write to a tensor in a read-only map ends the process. So the system writes, from a
+    pipe, and refuses where we would crash.
     """
     target = row[(slice(0, 1),) * row.ndim]
     reading, writing = os.pipe()
     with open(reading, "rb", buffering=0) as source, open(writing, "wb", buffering=0) as sink:  # noqa: PTH123
         sink.write(bytes(255 - byte for byte in target.tobytes()))
         try:
-            return source.readinto(target) == target.nbytes
+            return source.readinto(memoryview(cast(Any, target))) == target.nbytes
         except OSError:
             return False

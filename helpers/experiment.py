@@ -12,23 +12,23 @@ import dataclasses
 import json
 import os
 import pickle
-import re
-import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, cast
 
+from helpers.bench import bench
 from helpers.child import Order, Result
+from helpers.interrupts import interrupts_held
 from helpers.live import choose_view
 from helpers.memory import Measure, TreeSampler, measure_name
 from helpers.packing import choose_start_method, pack, title_of
-from helpers.records import Counters, Guess, Outcome, ProcessPeak, Run, Sample, View
-from helpers.spare import Spare, bench
+from helpers.records import Counters, Guess, ProcessPeak, Run, Sample, View
+from helpers.spare import Spare
 from helpers.units import format_bytes, parse_size
-from helpers.watcher import Task, Verdict
+from helpers.verdicts import judge
+from helpers.watch import Verdict
 
 POLL_SECONDS = 0.05
 LAST_WORDS_SECONDS = 2.0  # for a child that has written its result and does not end
@@ -75,8 +75,9 @@ def run(
         experiment = Experiment(spare, order, budget_bytes, timeout, title, guess)
         return experiment.record(view or choose_view(title, budget_bytes, experiment.enforced_by))
     finally:
-        _uninterrupted(spare.put_away)
-        bench.warm_up()  # while the reader reads
+        with contextlib.suppress(KeyboardInterrupt, OSError), interrupts_held():
+            spare.put_away()
+            bench.warm_up()  # while the reader reads; if it cannot, the next run will say so
 
 
 class Experiment:
@@ -103,11 +104,13 @@ class Experiment:
         """Carry the order out, let `view` show it, and return the record."""
         stopped = False
         try:
-            self._start()
+            with interrupts_held():
+                self._start()
             stopped = self._wait(view)
         except KeyboardInterrupt:
             stopped = True
-        _uninterrupted(lambda: self._end(stopped))
+        with contextlib.suppress(KeyboardInterrupt), interrupts_held():
+            self._end(stopped)
         run = self._run()
         view.finish(run)
         return run
@@ -116,17 +119,14 @@ class Experiment:
         group = self.spare.group
         if group is not None:
             group.set_limit(self.budget_bytes)
-        task = Task(
-            pid=self.spare.process.pid,
+        task = dataclasses.replace(
+            self.spare.task(),
             budget_bytes=self.budget_bytes,
             timeout=self.timeout,
-            folder=str(self.spare.folder),
-            group=str(group.path) if group else "",
-            version=group.version if group else 0,
             measure=_measure(),
         )
         self._reader.start()
-        self._tell_watcher(json.dumps(dataclasses.asdict(task)))
+        self.spare.tell_watcher(json.dumps(dataclasses.asdict(task)))
         self.spare.give(self.order)
 
     def _wait(self, view: View) -> bool:
@@ -145,22 +145,16 @@ class Experiment:
 
     def _end(self, stopped: bool) -> None:
         """Let the watcher end what is left, and wait for its verdict."""
-        if stopped:
-            self._tell_watcher("stop")
-        with contextlib.suppress(OSError):
-            self.spare.watcher.stdin.close()  # type: ignore[union-attr]
+        self.spare.tell_watcher("stop" if stopped else "over")
         if self._reader.ident is not None:
             self._reader.join(timeout=10)
         if stopped and self.verdict is None:
             self.verdict = Verdict("stopped", 0, all_gone=False, cpu_seconds=0.0)
 
-    def _tell_watcher(self, line: str) -> None:
-        with contextlib.suppress(OSError, ValueError):  # it may have ended: its silence tells
-            self.spare.watcher.stdin.write(line + "\n")  # type: ignore[union-attr]
-            self.spare.watcher.stdin.flush()  # type: ignore[union-attr]
-
     def _read_watcher(self) -> None:
         for line in self.spare.watcher.stdout or ():
+            if not line.endswith("\n"):  # it was killed in the middle of a word
+                return
             record = json.loads(line)
             if "reason" in record:
                 peaks = tuple(ProcessPeak(**peak) for peak in record.pop("peaks"))
@@ -171,7 +165,13 @@ class Experiment:
 
     def _run(self) -> Run:
         result = self._result()
-        outcome, error = self._outcome(result)
+        outcome, error = judge(
+            self.verdict,
+            result,
+            code=self.spare.process.poll(),
+            stderr=self.spare.read("stderr"),
+            timeout=self.timeout,
+        )
         return Run(
             title=self.title,
             outcome=outcome,
@@ -199,24 +199,6 @@ class Experiment:
             return Result(error=f"TypeError: the function's value cannot be loaded here: {error}")
         return result
 
-    def _outcome(self, result: Result | None) -> tuple[Outcome, str]:
-        verdict, code = self.verdict, self.spare.process.poll()
-        if verdict is None:
-            return Outcome.CRASHED, f"the watcher died: {self.spare.read('watcher-stderr', 1)}"
-        if result is not None and not result.error:
-            return Outcome.FINISHED, ""
-        error = result.error if result else ""
-        lost_group = verdict.kernel_kills is None and code == -signal.SIGKILL
-        if verdict.kernel_kills or lost_group or verdict.reason == "over budget":
-            return Outcome.KILLED, error
-        if verdict.reason == "timed out":
-            return Outcome.TIMED_OUT, f"not finished after {self.timeout:g} s"
-        if verdict.reason == "stopped":
-            return Outcome.STOPPED, ""
-        if result is not None:
-            return Outcome.RAISED, error
-        return Outcome.CRASHED, _how_it_died(code, self.spare.read("stderr"))
-
 
 def _measure() -> Measure:
     """Return how to measure memory: "psutil" forces what systems without /proc have."""
@@ -236,24 +218,3 @@ def _check_budget(spare: Spare, budget_bytes: int) -> None:
             f"ram_budget {format_bytes(budget_bytes)} is too small: Python and torch alone take "
             f"{format_bytes(needed)} here. Pass at least {format_bytes(2 * needed)}"
         )
-
-
-def _how_it_died(code: int | None, stderr: str) -> str:
-    if code is None or code >= 0:
-        return f"the process left without a word (exit code {code})"
-    died_of = signal.Signals(-code)
-    if died_of is signal.SIGKILL:
-        return "SIGKILL, not by its budget: the machine itself may be out of memory"
-    # What faulthandler wrote: the innermost Python line comes first.
-    place = re.search(r'^Fatal Python error.*?File "([^"]+)", line (\d+)', stderr, re.DOTALL | re.M)
-    where = f", at {Path(place[1]).name} line {place[2]}" if place else ""
-    return f"{died_of.name} ({signal.strsignal(died_of)}){where}"
-
-
-def _uninterrupted(action: Callable[[], None]) -> None:
-    """Do something to its end, however often the reader interrupts."""
-    while True:
-        try:
-            return action()
-        except KeyboardInterrupt:
-            continue

@@ -38,6 +38,7 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 WAITING: dict[str, Any] = {"facecolor": "#e3a9cb", "edgecolor": "#8f4874", "hatch": ".."}
 
+BUDGET_LINE: dict[str, Any] = {"color": BUDGET, "linewidth": 2, "dashes": (6, 2), "zorder": 4}
 LINES: dict[str, dict[str, Any]] = {
     "RSS, summed": {"color": INK, "linewidth": 1.6, "linestyle": (0, (4, 2))},
     "charged by the kernel": {"color": INK, "linewidth": 1.8, "linestyle": (0, (1, 1.2))},
@@ -118,18 +119,20 @@ def row_axes(figure: Figure, row: int, rows: int) -> tuple[Axes, Axes]:
 
 
 def row_title(figure: Figure, row: int, rows: int, title: str, subtitle: str) -> None:
-    """Write a row's title and, below it, how it ended."""
+    """Write a row's title and, below it, how it ended, each on one line."""
     top, height = 1 - row / rows, 1 / rows
-    figure.text(
-        0.012, top - 0.03 * height, shortened(title, 70), fontsize=17, weight="bold", va="top"
-    )
-    figure.text(0.012, top - 0.1 * height, shortened(subtitle, 105), color=FAINT, va="top")
+    _write_line(figure, top - 0.03 * height, title, fontsize=17, weight="bold")
+    _write_line(figure, top - 0.1 * height, subtitle, color=FAINT)
 
 
-def shortened(words: str, most: int) -> str:
-    """Return words on one line, cut where they would not fit."""
-    line = " ".join(words.split())
-    return line if len(line) <= most else line[: most - 1].rstrip() + "\u2026"
+def _write_line(figure: Figure, y: float, words: str, **look: Any) -> None:
+    """Write words across a figure, and cut what does not fit."""
+    words = " ".join(words.split())
+    text = figure.text(0.012, y, words, va="top", **look)
+    room = 0.976 * figure.bbox.width
+    while (width := text.get_window_extent().width) > room:
+        fitting = int(len(text.get_text()) * room / width) - 1
+        text.set_text(words[:fitting].rstrip() + "\u2026")
 
 
 def png(figure: Figure) -> bytes:

@@ -28,7 +28,7 @@ def look_around() -> Place:
         notebook=kernel is not None,
         # A front end that executes headless (nbclient, nbconvert) forbids input(): no one is there.
         watched=kernel is not None and bool(getattr(kernel, "_allow_stdin", True)),
-        terminal=sys.stderr.isatty(),
+        terminal=sys.stderr is not None and sys.stderr.isatty(),  # None: Python without a console
         widgets=kernel is not None and find_spec("ipywidgets") is not None,
     )
 

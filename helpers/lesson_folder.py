@@ -45,6 +45,7 @@ class LessonFolder:
         Python takes cached bytecode as fresh when size and time of change (in whole seconds) agree,
         so two edits within a second would be taken for one another.
         """
+        self.path.mkdir(parents=True, exist_ok=True)  # a reader may have cleaned up beneath us
         target = self.path / f"{name}.py"
         beside = target.with_suffix(_NEW)
         beside.write_text(text, encoding="utf-8")
@@ -121,7 +122,7 @@ def _remove(folder: Path) -> None:
         if cache.exists():
             cache.rmdir()
         if not any(path.name != _OWNER for path in folder.iterdir()):
-            (folder / _OWNER).unlink()
+            (folder / _OWNER).unlink(missing_ok=True)
             folder.rmdir()
             if folder.parent.name == _ROOT:
                 folder.parent.rmdir()

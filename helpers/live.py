@@ -5,6 +5,7 @@ pipe one line at the end. LARGER_THAN_RAM_VIEW chooses another: auto, live, line
 """
 
 import os
+import shutil
 import sys
 import time
 import weakref
@@ -34,7 +35,7 @@ def choose_view(
     if choice == "auto":
         choice = _suits(place)
     if choice == "live" and place.notebook:
-        from helpers.notebook_view import NotebookView  # matplotlib: only where figures are drawn
+        from helpers.notebook_view import NotebookView  # needs IPython
 
         return NotebookView(
             title, budget_bytes, enforced_by, widgets=place.widgets and place.watched
@@ -105,7 +106,8 @@ class LineView(NoView):
         """Rewrite the line, at most five times a second."""
         if samples and self._clock() >= self._next:
             self._next = self._clock() + 0.2
-            self._write(f"{self._title}: {_progress(samples[-1], self._budget)}")
+            line = f"{self._title}: {_progress(samples[-1], self._budget)}"
+            self._write(line[: shutil.get_terminal_size().columns - 1])  # a full line would wrap
 
     def finish(self, run: Run) -> None:
         """Replace the line by the run's own."""

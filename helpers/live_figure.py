@@ -38,8 +38,9 @@ class LiveFigure:
 
     def frame(self, samples: Sequence[Sample]) -> bytes:
         """Return a picture of all samples so far. Reads only those that are new since last time."""
-        self._thinned.add(samples[self._seen :])
-        self._seen = len(samples)
+        new = samples[self._seen :]  # another thread may append while we draw
+        self._thinned.add(new)
+        self._seen += len(new)
         memory = memory_curves(self._thinned.samples)
         throughput = throughput_curves(self._thinned.samples)
         if self._outgrown_by(memory, throughput):

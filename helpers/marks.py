@@ -23,7 +23,13 @@ def guessed_rate(guess: Guess | None) -> float | None:
 
 
 def label(
-    ax: Axes, words: str, at: tuple[float, float], colour: str, *, above: bool = True
+    ax: Axes,
+    words: str,
+    at: tuple[float, float],
+    colour: str,
+    *,
+    above: bool = True,
+    discreet: bool = False,
 ) -> Annotation:
     """Write words beside a horizontal line: `at` is its end (0 left, 1 right) and its value."""
     right = at[0] > 0.5
@@ -36,8 +42,8 @@ def label(
         ha="right" if right else "left",
         va="bottom" if above else "top",
         color=colour,
-        fontweight="bold" if above else "normal",
-        fontsize=13 if above else 11,
+        fontweight="normal" if discreet else "bold",
+        fontsize=11 if discreet else 13,
         path_effects=[withStroke(linewidth=3, foreground="white")],
         zorder=6,
     )
@@ -52,7 +58,7 @@ def mark_guess(ax: Axes, value: float, words: str, side: float = 1) -> None:
 def mark_end(ax: Axes, run: Run, height: float | None = None) -> None:
     """Mark when and how a run ended; a run that did not finish gets a cross at `height`."""
     colour = style.OUTCOME_COLOURS[run.outcome]
-    late = run.seconds > 0.9 * ax.get_xlim()[1]
+    part = run.seconds / ax.get_xlim()[1]
     ax.axvline(run.seconds, color=colour, linewidth=1.5, zorder=3)
     ax.annotate(
         str(run.outcome),
@@ -60,12 +66,19 @@ def mark_end(ax: Axes, run: Run, height: float | None = None) -> None:
         xycoords=("data", "axes fraction"),
         xytext=(0, 3),
         textcoords="offset points",
-        ha="right" if late else "center",
+        ha="left" if part < 0.1 else "right" if part > 0.9 else "center",
         va="bottom",
         color=colour,
         fontweight="bold",
         path_effects=[withStroke(linewidth=3, foreground="white")],
         zorder=6,
     )
-    if not run.finished and height is not None:
+    if height is not None:
+        mark_cross(ax, run, height)
+
+
+def mark_cross(ax: Axes, run: Run, height: float) -> None:
+    """Put a cross where a run ended that did not finish."""
+    if not run.finished:
+        colour = style.OUTCOME_COLOURS[run.outcome]
         ax.plot([run.seconds], [height], "X", color=colour, markersize=12, zorder=6, clip_on=False)

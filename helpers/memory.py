@@ -91,7 +91,7 @@ class TreeSampler:
         self._cheap_tells_kinds = use_proc  # psutil's cheap figure is RSS: mapped files look held
         self._clock, self._cpu_clock = clock, cpu_clock
         self._next_exact = float("-inf")
-        self._overcounts: dict[int, tuple[int, int, int]] = {}  # by pid, as of the last exact look
+        self._last: dict[int, tuple[ProcessLook, ProcessLook]] = {}  # by pid: counted, shared out
 
     def cheap(self) -> Look:
         """Return the processes' own counters: shared pages count once for each process."""
@@ -111,7 +111,7 @@ class TreeSampler:
         """
         start = self._cpu_clock()
         cheap = self._tree.cheap()
-        changed = {process.pid for process in cheap} != self._overcounts.keys()
+        changed = {process.pid for process in cheap} != self._last.keys()
         if changed or not self._cheap_tells_kinds or self._clock() >= self._next_exact:
             return self._exact(cheap, start)
         return self._finish(tuple(self._corrected(process) for process in cheap), False, start)
@@ -129,12 +129,8 @@ class TreeSampler:
     def _exact(self, cheap: tuple[ProcessLook, ...], start: float) -> Look:
         processes, exact = self._tree.exact(cheap)
         shared_out = {process.pid: process for process in processes}
-        self._overcounts = {
-            counted.pid: (
-                counted.anonymous_bytes - shared_out[counted.pid].anonymous_bytes,
-                counted.file_bytes - shared_out[counted.pid].file_bytes,
-                counted.shared_bytes - shared_out[counted.pid].shared_bytes,
-            )
+        self._last = {
+            counted.pid: (counted, shared_out[counted.pid])
             for counted in cheap
             if counted.pid in shared_out
         }
@@ -145,13 +141,25 @@ class TreeSampler:
         return look
 
     def _corrected(self, process: ProcessLook) -> ProcessLook:
-        anonymous, file, shared = self._overcounts[process.pid]
+        """Return the last exact figures plus what has been added since.
+
+        Anonymous memory is a process's own. File-backed and shared pages that several processes
+        begin to touch at once are most likely the same pages: they count once.
+        """
+        counted, shared_out = self._last[process.pid]
+        sharers = len(self._last)
+
+        def now(kind: str, share: int) -> int:
+            added: int = getattr(process, kind) - getattr(counted, kind)
+            known: int = getattr(shared_out, kind)
+            return max(known + added // share, 0)
+
         return ProcessLook(
             process.pid,
             process.ppid,
-            max(process.anonymous_bytes - anonymous, 0),
-            max(process.file_bytes - file, 0),
-            max(process.shared_bytes - shared, 0),
+            now("anonymous_bytes", 1),
+            now("file_bytes", sharers),
+            now("shared_bytes", sharers),
             process.rss_bytes,
         )
 

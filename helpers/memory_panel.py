@@ -13,10 +13,12 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from helpers import figure_style as style
-from helpers.marks import guessed_bytes, label, mark_end, mark_guess
+from helpers.marks import guessed_bytes, label, mark_cross, mark_end, mark_guess
 from helpers.records import Run, Sample
 from helpers.series import Floats, Memory, band, last_second, memory_curves, thin
 from helpers.units import format_bytes
+
+_TOO_SHORT = 0.12  # a run that fills less than this part of the time axis is drawn enlarged as well
 
 
 @style.styled
@@ -35,7 +37,9 @@ def draw_memory(
     """
     ax = style.new_axes() if ax is None else ax
     run, samples = (seen, seen.samples) if isinstance(seen, Run) else (None, seen)
-    budget = budget_bytes or (run.budget_bytes if run else 0)
+    budget = run.budget_bytes if run and budget_bytes is None else budget_bytes
+    if budget is None:
+        raise ValueError("samples do not know their budget: pass budget_bytes, or a Run")
     curves = memory_curves(thin(samples), last_second(seen))
     guess = guessed_bytes(run.guess) if run else None
     end = max(end, last_second(seen))
@@ -47,7 +51,9 @@ def draw_memory(
     if guess is not None:
         mark_guess(ax, guess, format_bytes(guess), 1 - free_side)
     if run:
-        mark_end(ax, run, height=curves.stack[-1] if samples else None)
+        mark_end(ax, run, height=curves.last)
+        if samples and run.seconds < _TOO_SHORT * end:
+            _enlarge(ax, run, curves)
     name_kinds(ax, line_names(curves))
     ax.set_title(_title(run) if run else "Memory", pad=style.TITLE_PAD)
     return ax
@@ -62,8 +68,10 @@ def _title(run: Run) -> str:
 
 def memory_top(curves: Memory, budget_bytes: int, guess_bytes: float | None = None) -> float:
     """Return an upper end of the memory axis that shows curves, budget and guess."""
-    highest = max([curves.top, *(float(np.nanmax(line)) for line in _lines(curves).values())])
-    return max(highest * 1.06, budget_bytes * 1.14, (guess_bytes or 0) * 1.12, 1)
+    charged = 0 if curves.charged is None else float(np.nanmax(curves.charged))
+    top = max(1.06 * max(curves.top, charged), 1.14 * budget_bytes, 1.12 * (guess_bytes or 0), 1)
+    # A sum of RSS may be many times the memory that there is: it may leave the panel.
+    return max(top, min(1.06 * curves.rss.max(), 1.3 * top)) if curves.rss_misleads else top
 
 
 def frame_memory(ax: Axes, budget_bytes: int, top: float, end: float, side: float = 0) -> Line2D:
@@ -71,9 +79,7 @@ def frame_memory(ax: Axes, budget_bytes: int, top: float, end: float, side: floa
     style.scale_bytes(ax, top)
     style.scale_time(ax, max(end, 1e-3))
     label(ax, f"budget {format_bytes(budget_bytes)}", (side, budget_bytes), style.BUDGET)
-    return ax.axhline(
-        budget_bytes, color=style.BUDGET, linewidth=2, linestyle=(0, (6, 2)), zorder=4
-    )
+    return ax.axhline(budget_bytes, **style.BUDGET_LINE)
 
 
 class Stack:
@@ -91,8 +97,9 @@ class Stack:
         for kind, height in zip(self.kinds, curves.kinds, strict=True):
             kind.set_verts(band(curves.seconds, floor, floor + height))
             floor = floor + height
+        now, nothing = _lines(curves), np.full_like(floor, np.nan)
         for name, line in self.lines.items():
-            line.set_data(curves.seconds, _lines(curves).get(name, np.full_like(floor, np.nan)))
+            line.set_data(curves.seconds, now.get(name, nothing))
 
 
 def line_names(curves: Memory) -> list[str]:
@@ -129,8 +136,25 @@ def _room(ax: Axes) -> float:
     return float(ax.figure.bbox.width - ax.bbox.x0)
 
 
+def _enlarge(ax: Axes, run: Run, curves: Memory) -> None:
+    """Draw a run again in a corner of its panel: beside a long one it would be a mere stroke."""
+    budget = run.budget_bytes / ax.get_ylim()[1]  # the corner lies on the roomier side of its line
+    low, high = (0.17, budget - 0.12) if budget > 0.55 else (budget + 0.24, 0.9)
+    corner = ax.inset_axes((0.44, low, 0.53, high - low), zorder=5)
+    style.scale_bytes(corner, memory_top(curves, run.budget_bytes))
+    style.scale_time(corner, run.seconds)
+    Stack(corner, ()).show(curves)
+    corner.axhline(run.budget_bytes, **style.BUDGET_LINE)
+    mark_cross(corner, run, curves.last or 0)
+    corner.set_title("the same, enlarged", fontsize=11, fontweight="normal", pad=3)
+    corner.tick_params(labelsize=11)
+    corner.set_yticks([])
+    corner.spines[:].set_visible(True)
+
+
 def _mark_baseline(ax: Axes, baseline_bytes: int) -> None:
-    if baseline_bytes < 0.03 * ax.get_ylim()[1]:
+    part = baseline_bytes / ax.get_ylim()[1]
+    if part < 0.03:
         return  # too low to tell apart from the axis
     ax.axhline(baseline_bytes, color="white", linewidth=1.2, linestyle=":", zorder=3)
-    label(ax, "Python and torch", (0, baseline_bytes), style.INK, above=False)
+    label(ax, "Python and torch", (0, baseline_bytes), style.INK, above=part < 0.1, discreet=True)

@@ -1,44 +1,132 @@
-"""Mixes: read the blocks of one mix with several threads, while the mix before is handed out.
+"""Mixes: read the blocks of one mix with several threads while the mix before is handed out.
 
-A mix has threads of its own, which end with its last block. So nothing has to be shut down: a
-consumer may raise, forget its iterator or end the process, and no thread outlives its mix.
+Each mix has threads of its own, and they end with its last block. So there is nothing to shut down:
+whether a consumer raises, forgets its iterator or ends the process, no thread outlives its mix.
 """
 
 import threading
 import zlib
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import torch
 
-from helpers.block_order import MixOrder
-from helpers.columns import Column, Layout
-
-Buffers = Sequence[NDArray[Any]]  # one for each column: the rows of a mix
+from helpers.block_order import Mix, Run
+from helpers.columns import Chunks, Column, Read, Rows, find_chunks, open_rows
 
 
 def read_mixes(
-    orders: Iterator[MixOrder], columns: Sequence[Column], mix_rows: int, threads: int
-) -> Iterator[tuple[MixOrder, Buffers]]:
-    """Yield each mix with its rows, valid until the next is asked for. Memory: two mixes."""
-    layouts = [column.lay_out() for column in columns]
-    halves = [[_make_buffer(column, mix_rows) for column in columns] for _ in range(2)]
-    coming: _Reading | None = None
+    mixes: Iterable[Mix], columns: Sequence[Column], mix_rows: int, threads: int
+) -> Generator[tuple[Mix, list[Rows]]]:
+    """Yield each mix with its rows of each column, in buffers that the mix after the next reuses.
+
+    There are two sets of buffers, each with room for `mix_rows` rows.
+    """
+    places = [(column, find_chunks(column)) for column in columns]
+    buffers = [[make_room(column, mix_rows) for column in columns] for _ in range(2)]
+    coming = None
     try:
-        for number, order in enumerate(orders):
-            ready, coming = coming, None
+        for number, mix in enumerate(mixes):
+            if coming:
+                coming.wait()
+            ready, coming = coming, _Reading(mix, places, buffers[number % 2], threads)
             if ready:
-                ready.wait()
-            coming = _Reading(order, layouts, halves[number % 2], threads)
-            if ready:
-                yield ready.order, ready.buffers
+                yield ready.mix, ready.buffers
         if coming:
             coming.wait()
-            yield coming.order, coming.buffers
+            yield coming.mix, coming.buffers
     finally:
         if coming:
             coming.cancel()
+
+
+def copy_rows(
+    mixes: Generator[tuple[Mix, list[Rows]]], columns: Sequence[Column], sizes: Iterable[int]
+) -> Generator[list[torch.Tensor]]:
+    """Yield so many rows at a time, a tensor for each column, in the order of the mixes."""
+    picks, buffers = np.empty(0, np.int64), list[Rows]()
+    for size in sizes:
+        copies = [make_room(column, size) for column in columns]
+        done = 0
+        while done < size:
+            if not len(picks):
+                (_, picks), buffers = next(mixes)
+            now, picks = picks[: size - done], picks[size - done :]
+            for copy, buffer in zip(copies, buffers, strict=True):
+                part = copy[done : done + len(now)]
+                np.take(buffer, now, axis=0, out=part, mode="clip")  # "clip" spares a copy
+            done += len(now)
+        yield [torch.from_numpy(copy) for copy in copies]
+
+
+def make_room(column: Column, rows: int) -> Rows:
+    """Return an empty array in memory as torch aligns it: the system reads into it faster."""
+    room = torch.empty(rows * column.row_bytes, dtype=torch.uint8).numpy()
+    return room.view(column.header.dtype).reshape(rows, *column.header.shape[1:])
+
+
+class _Reading:
+    """A mix on its way from the file into its buffers."""
+
+    def __init__(
+        self,
+        mix: Mix,
+        places: Sequence[tuple[Column, Chunks | None]],
+        buffers: list[Rows],
+        threads: int,
+    ) -> None:
+        self.mix = mix
+        self.buffers = buffers
+        self._places = places
+        offsets = accumulate((stop - start for start, stop in mix.runs), initial=0)
+        self._left = deque(zip(mix.runs, offsets, strict=False))
+        self._errors: list[BaseException] = []
+        self._threads = [
+            threading.Thread(target=self._work, name="reader of a mix")
+            for _ in range(min(threads, len(mix.runs)))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def wait(self) -> None:
+        """Wait for the last block, and raise what a thread has met."""
+        for thread in self._threads:
+            thread.join()
+        if self._errors:
+            raise self._errors.pop()
+
+    def cancel(self) -> None:
+        """Read no further; afterwards no thread writes into the buffers."""
+        self._left.clear()
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self) -> None:
+        try:
+            with ExitStack() as files:
+                reads = [files.enter_context(open_rows(*place)) for place in self._places]
+                while block := self._next_block():
+                    self._read(reads, *block)
+        except BaseException as error:  # noqa: BLE001  # it is raised where the rows are wanted
+            self._errors.append(error)
+            self._left.clear()
+
+    def _next_block(self) -> tuple[Run, int] | None:
+        try:
+            return self._left.popleft()
+        except IndexError:  # asking first would not do: another thread may take the last
+            return None
+
+    def _read(self, reads: Sequence[Read], run: Run, offset: int) -> None:
+        start, stop = run
+        for (column, _), read, buffer in zip(self._places, reads, self.buffers, strict=True):
+            try:
+                read(start, buffer[offset : offset + stop - start])
+            except (OSError, zlib.error) as error:
+                raise OSError(
+                    f"rows {start:,} to {stop - 1:,} of {column.path} cannot be read ({error}): "
+                    "check the disk, or write the file again"
+                ) from error

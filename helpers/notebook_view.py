@@ -10,15 +10,17 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from statistics import median
+from typing import TYPE_CHECKING, Any
 
 from IPython.display import display, update_display
 
 from helpers import live
 from helpers.front_end import click_reaches_a_busy_kernel
-from helpers.live_figure import LiveFigure
-from helpers.plots import mimebundle
 from helpers.records import Run, Sample
+
+if TYPE_CHECKING:  # matplotlib takes a second to import: the experiment starts first
+    from helpers.live_figure import LiveFigure
 
 _FRAME_SECONDS = 0.5
 _MOST_OF_A_CORE = 0.05
@@ -38,7 +40,8 @@ class NotebookView:
         clock: Callable[[], float] = time.monotonic,
         cpu_clock: Callable[[], float] = time.thread_time,
     ) -> None:
-        self._figure = LiveFigure(title, budget_bytes, enforced_by)
+        self._about = (title, budget_bytes, enforced_by)
+        self._figure: LiveFigure | None = None
         self._clock, self._cpu_clock = clock, cpu_clock
         self._next = 0.0
         self._costs: deque[float] = deque(maxlen=5)
@@ -49,21 +52,27 @@ class NotebookView:
         """Show a frame when it is time for one."""
         if self._clock() < self._next:
             return
-        start, started = self._clock(), self._cpu_clock()
-        self._show(self._figure.frame(samples))
-        self._costs.append(self._cpu_clock() - started)
-        # The cheapest of the last few: a whole new background now and then is no reason to pause.
-        pause = max(_FRAME_SECONDS, min(self._costs) / _MOST_OF_A_CORE)
+        start = self._clock()
+        figure = self._figure = self._figure or self._new_figure()
+        backgrounds, started = figure.backgrounds_drawn, self._cpu_clock()
+        self._show(figure.frame(samples), figure.size)
+        if figure.backgrounds_drawn == backgrounds:  # a new one now and then is no reason to wait
+            self._costs.append(self._cpu_clock() - started)
+        pause = max(_FRAME_SECONDS, median(self._costs or [0]) / _MOST_OF_A_CORE)
         on_time = start - self._next < pause
         self._next = (self._next if on_time else start) + pause
 
-    def _show(self, png: bytes) -> None:
-        width, height = self._figure.size
+    def _new_figure(self) -> "LiveFigure":
+        from helpers.live_figure import LiveFigure
+
+        return LiveFigure(*self._about)
+
+    def _show(self, png: bytes, size: tuple[int, int]) -> None:
         bundle = {
             "image/png": base64.b64encode(png).decode(),
             "text/plain": "The experiment is running.",
         }
-        metadata = {"image/png": {"width": width, "height": height}}  # so that nothing jumps
+        metadata = {"image/png": {"width": size[0], "height": size[1]}}  # so that nothing jumps
         if self._image is None:
             self._image = display(bundle, metadata=metadata, raw=True, display_id=True)
             self._button.show()
@@ -72,6 +81,8 @@ class NotebookView:
 
     def finish(self, run: Run) -> None:
         """Put the finished figure in the frames' place, and take the button away."""
+        from helpers.plots import mimebundle
+
         self._button.remove()
         if self._image is None:
             display(mimebundle(run), raw=True)
@@ -105,16 +116,16 @@ class StopButton:
         update_display(
             {"text/plain": "", "text/html": ""}, raw=True, display_id=self._output.display_id
         )
-        if self._box is not None:
-            for widget in (*self._box.children, self._box):
-                widget.close()
+        for widget in (*self._box.children, self._box) if self._box else ():
+            widget.close()
 
     def _widget_bundle(self) -> dict[str, Any]:
         import ipywidgets
 
         button = ipywidgets.Button(description="Stop", button_style="warning", icon="stop")
         button.on_click(lambda _: self._press(button))
-        hint = "" if click_reaches_a_busy_kernel() else f"or {_INTERRUPT}"
+        how = "or" if click_reaches_a_busy_kernel() else "with this ipykernel a click waits:"
+        hint = f"{how} {_INTERRUPT}"  # always: VS Code has no subshell
         self._box = ipywidgets.HBox([button, ipywidgets.Label(hint)])
         bundle: dict[str, Any] = self._box._repr_mimebundle_()
         return {**bundle, "text/plain": f"To stop it, {_INTERRUPT}."}

@@ -1,5 +1,6 @@
 """Pack a function and its arguments for another process, and refuse what could not be unpacked."""
 
+import functools
 import io
 import multiprocessing
 import os
@@ -7,6 +8,8 @@ import pickle
 import types
 from collections.abc import Callable
 from typing import Any
+
+START_METHOD_VARIABLE = "LARGER_THAN_RAM_START_METHOD"
 
 
 def pack(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
@@ -33,6 +36,8 @@ def pack(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
 
 def name(function: Callable[..., Any]) -> str:
     """Return a function's name, as a reader would say it."""
+    if isinstance(function, functools.partial):
+        return name(function.func)
     return getattr(function, "__name__", type(function).__name__)
 
 
@@ -48,9 +53,12 @@ def choose_start_method(wanted: str | None) -> str:
     Raises ValueError when this system does not have it.
     """
     known = multiprocessing.get_all_start_methods()  # the first one is the default
-    chosen = wanted or os.environ.get("LARGER_THAN_RAM_START_METHOD") or known[0]
+    chosen = wanted or os.environ.get(START_METHOD_VARIABLE) or known[0]
     if chosen not in known:
-        raise ValueError(f"start method {chosen!r} is not available here: use {' or '.join(known)}")
+        source = "" if wanted else f"{START_METHOD_VARIABLE}: "
+        raise ValueError(
+            f"{source}start method {chosen!r} is not available here: use {' or '.join(known)}"
+        )
     return chosen
 
 

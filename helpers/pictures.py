@@ -106,6 +106,8 @@ def numbers(run: Run) -> dict[str, Any]:
         "seconds": run.seconds,
         "budget_bytes": run.budget_bytes,
         "enforced_by": run.enforced_by,
+        "measure": run.measure,
+        "start_method": run.start_method,
         "baseline_anonymous_bytes": run.baseline_anonymous_bytes,
         "peak_anonymous_bytes": run.peak_anonymous_bytes,
         "read_bytes": run.read_bytes,

@@ -40,11 +40,11 @@ def draw_run(run: Run) -> Picture:
 def before_after(bad: Run, cured: Run, guess: Guess | None = None) -> Picture:
     """Draw two runs one above the other on the same axes.
 
-    `guess` is drawn in both rows; a guess that a run carries is drawn in its own.
+    `guess` is what the reader expected of the bad one. A guess that a run carries is drawn, too.
     """
-    runs = [run if guess is None else replace(run, guess=guess) for run in (bad, cured)]
-    alt = f"Before: {alt_text(runs[0])} After: {alt_text(runs[1])}"
-    return Picture(_draw_rows(runs), alt)
+    bad = bad if guess is None else replace(bad, guess=guess)
+    alt = f"Before: {alt_text(bad)} After: {alt_text(cured)}"
+    return Picture(_draw_rows([bad, cured]), alt)
 
 
 def mimebundle(run: Run) -> dict[str, Any]:

@@ -66,12 +66,11 @@ class ProcTree:
         self._known.clear()
 
     def _listed(self, pids: Pids) -> tuple[ProcessLook, ...]:
+        # A zombie is on no cgroup's list, yet stays known: its parent has not taken over its reads.
         try:
             listed = set(pids())
         except OSError:  # the cgroup went with its last process
             listed = set()
-        for pid in self._known.keys() - listed:
-            self._forget(pid)
         known = [pid for pid in sorted(listed) if pid in self._known or self._open(pid)]
         return tuple(look for pid in known if (look := self._cheap(pid)) is not None)
 

@@ -16,6 +16,7 @@ from helpers.board import BOARD_VARIABLE, Board
 
 Batch = TypeVar("Batch")
 
+
 def track(
     loader: Iterable[Batch],
     *,
@@ -28,21 +29,20 @@ def track(
     too long. A batch is a tensor or array, or a list, tuple or dict of them; its samples are the
     length of the first one. Raises TypeError when `loader` cannot be iterated.
     """
-    if seconds is not None and seconds <= 0:
+    if seconds is not None and not seconds > 0:
         raise ValueError(f"seconds is {seconds}: pass a number above zero, or leave it out")
-    start = clock()  # before iter(): starting workers is waiting, too
-    try:
-        batches = iter(loader)
-    except TypeError:
-        raise TypeError(
-            f"track got {type(loader).__name__}, which cannot be iterated: "
-            "pass a DataLoader, or any iterable of batches"
-        ) from None
-    board = _own_board()
+    board = _board()
+    ours = board is not None and board.owner == os.getpid()
+    if board is not None and ours:
+        board.begin_to_wait()  # before iter(): starting workers is waiting, too
+    start = clock()
+    batches = _until(_iterator(loader), seconds, start, clock)
     if board is None:
-        return _shown(_until(batches, seconds, start, clock), _length(loader))
+        return _shown(batches, _length(loader))
+    if not ours:  # a worker of the run: nobody reads its bar, nobody its counts
+        return batches
     board.expect(_length(loader) or 0)
-    return _published(_until(batches, seconds, start, clock), board, start, clock)
+    return _published(batches, board, start, clock)
 
 
 def count(batch: object) -> tuple[int, int]:
@@ -72,13 +72,20 @@ def _count(batch: object) -> tuple[int | None, int]:
     return samples, data_bytes
 
 
-def _own_board() -> Board | None:
-    """Return the board of the run that this process is the child of. Workers have none."""
+def _iterator(loader: Iterable[Batch]) -> Iterator[Batch]:
+    try:
+        return iter(loader)
+    except TypeError:
+        raise TypeError(
+            f"track got {type(loader).__name__}, which cannot be iterated: "
+            "pass a DataLoader, or any iterable of batches"
+        ) from None
+
+
+def _board() -> Board | None:
+    """Return the board of the run that this process belongs to, as its child or a worker of it."""
     path = Path(os.environ.get(BOARD_VARIABLE, ""))
-    if not path.is_file():
-        return None
-    board = Board(path)
-    return board if board.owner == os.getpid() else None
+    return Board(path) if path.is_file() else None
 
 
 def _length(loader: object) -> int | None:
@@ -105,15 +112,19 @@ def _published(
 ) -> Iterator[Batch]:
     """Yield batches; every one is on the board before it is handed out."""
     asked = start
-    for batch in batches:
-        arrived = clock()
-        samples, data_bytes = count(batch)
-        board.add_batch(samples=samples, data_bytes=data_bytes, waiting=arrived - asked)
-        try:
-            yield batch
-        finally:  # also when the loop is left early
-            asked = clock()
-            board.add_work(asked - arrived)
+    try:
+        for batch in batches:
+            arrived = clock()
+            samples, data_bytes = count(batch)
+            board.add_batch(samples=samples, data_bytes=data_bytes, waiting=arrived - asked)
+            try:
+                yield batch
+            finally:  # also when the loop is left early
+                asked = clock()
+                board.add_work(asked - arrived)
+                board.begin_to_wait()
+    finally:
+        board.stop_waiting()
 
 
 def _shown(batches: Iterator[Batch], length: int | None) -> Iterator[Batch]:

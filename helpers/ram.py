@@ -1,5 +1,6 @@
 """How much RAM there is: the machine's, or less where a container or a cgroup sets a limit."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,10 +15,14 @@ class _Group:
     used_bytes: int  # without page cache, which the kernel takes back before it kills
 
 
+def physical_ram_bytes(proc: str = "/proc") -> int:
+    """Return the machine's RAM, whatever limit is set on us."""
+    return _meminfo(proc).get("MemTotal") or _psutil_ram()[0]
+
+
 def machine_ram_bytes(proc: str = "/proc") -> int:
     """Return the RAM that can be had at most: the machine's, or the lowest limit set on us."""
-    total = _meminfo(proc).get("MemTotal") or _psutil_ram()[0]
-    return min([total, *(group.limit_bytes for group in _limits(proc))])
+    return min([physical_ram_bytes(proc), *(group.limit_bytes for group in _limits(proc))])
 
 
 def available_ram_bytes(proc: str = "/proc") -> int:
@@ -55,37 +60,37 @@ def _meminfo(proc: str) -> dict[str, int]:
 
 def _limits(proc: str) -> list[_Group]:
     """Return the limits on our own cgroup and on every group above it."""
+    groups = (
+        _group(path, version)
+        for version, top, folder in _own_folders(proc)
+        for path in (folder, *folder.parents)
+        if path.is_relative_to(top)
+    )
+    return [group for group in groups if group is not None]
+
+
+def _own_folders(proc: str) -> Iterator[tuple[int, Path, Path]]:
+    """Yield version, mount point and own folder of each hierarchy that may limit memory."""
     try:
-        groups = Path(proc, "self", "cgroup").read_text().splitlines()
+        names = Path(proc, "self", "cgroup").read_text().splitlines()
         mounts = Path(proc, "self", "mountinfo").read_text().splitlines()
     except OSError:  # not Linux
-        return []
-    found = []
-    for line in groups:  # "4:memory:/docker/ab12" in version 1, "0::/user.slice" in version 2
-        _, controllers, inside = line.split(":", 2)
-        version = 1 if "memory" in controllers.split(",") else 2
-        if version == 1 or not controllers:
-            for top, folder in _folders(mounts, inside, version):
-                found += [
-                    _group(path, version)
-                    for path in (folder, *folder.parents)
-                    if path.is_relative_to(top)
-                ]
-    return [group for group in found if group is not None]
-
-
-def _folders(mounts: list[str], inside: str, version: int) -> list[tuple[Path, Path]]:
-    """Return where the group called `inside` is mounted: the mount's folder and the group's."""
-    found = []
+        return
+    inside = {}  # by version: "4:memory:/docker/ab12" is version 1, "0::/user.slice" version 2
+    for line in names:
+        _, controllers, name = line.split(":", 2)
+        if "memory" in controllers.split(","):
+            inside[1] = name
+        elif not controllers:
+            inside[2] = name
     for mount in mounts:
         before, _, after = mount.partition(" - ")
         root, top = before.split()[3:5]
         kind, *_, options = after.split()
-        memory = kind == "cgroup2" if version == 2 else "memory" in options.split(",")
-        if memory:  # a container sees its own group as the top of the mount
-            below = inside.removeprefix(root.rstrip("/")).lstrip("/")
-            found.append((Path(top), Path(top, below)))
-    return found
+        version = 2 if kind == "cgroup2" else 1 if "memory" in options.split(",") else 0
+        if version in inside:  # a container sees its own group as the top of the mount
+            below = inside[version].removeprefix(root.rstrip("/")).lstrip("/")
+            yield version, Path(top), Path(top, below)
 
 
 def _group(folder: Path, version: int) -> _Group | None:

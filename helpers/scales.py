@@ -24,6 +24,11 @@ class Scale:
         """Return a size that shrinks with the budget: '64 MiB' of a 1 GiB budget, in bytes."""
         return parse_size(size) * min(self.budget, _GIB) // _GIB
 
+    def bytes_to_make(self) -> int:
+        """Return how much of the data is still to be made: what the disk must have free."""
+        made = sum(path.stat().st_size for path in self.folder.glob("**/*") if path.is_file())
+        return max(self.data_size + self.part("256 MiB") - made, 0)
+
     def __repr__(self) -> str:
         budget, data = format_bytes(self.budget), format_bytes(self.data_size)
         return f"{self.name} scale: RAM budget {budget}, data {data}, in {self.folder}"

@@ -102,6 +102,12 @@ class Memory:
         return self.anonymous + self.shared + self.file_backed
 
     @property
+    def last(self) -> float | None:
+        """Return the last height of the stack while there was a process, None without samples."""
+        alive = self.stack[self.stack > 0]
+        return float(alive[-1]) if alive.size else None
+
+    @property
     def rss_misleads(self) -> bool:
         """Return whether the sum of RSS counts much twice: several processes share pages."""
         return self.processes > 1 and bool(self.rss.max() > 1.1 * self.top)
@@ -144,10 +150,10 @@ class Throughput:
 
 
 def throughput_curves(samples: Sequence[Sample], window: float = 0.5) -> Throughput:
-    """Return the throughput over a trailing window of so many seconds.
+    """Return the throughput over a trailing window of so many seconds, less for a short run.
 
     A loader that gives a batch less often gets a window of three batches: between two batches
-    its rate is not zero.
+    its rate is not zero. Before the start there were no samples, so the first window's rate rises.
     """
     seconds = np.array([s.seconds for s in samples], float)
     if seconds.size < 2:
@@ -156,13 +162,15 @@ def throughput_curves(samples: Sequence[Sample], window: float = 0.5) -> Through
     done = np.array([c.samples for c in counts], float)
     waited = np.array([c.waiting_seconds for c in counts], float)
     worked = np.array([c.working_seconds for c in counts], float)
-    window = max(window, 3 * (waited[-1] + worked[-1]) / max(counts[-1].batches, 1))
-    before = np.maximum(seconds - window, seconds[0])
+    length = seconds[-1] - seconds[0]
+    batch_seconds = (waited[-1] + worked[-1]) / max(counts[-1].batches, 1)
+    window = min(max(min(window, length / 5), 3 * batch_seconds), length)
+    before = seconds - window  # np.interp holds the first value before the first sample
 
     def grown(total: Floats) -> Floats:
         return np.asarray(total - np.interp(before, seconds, total))
 
-    length, loop = seconds - before, grown(waited) + grown(worked)
-    rate = np.divide(grown(done), length, out=np.zeros_like(length), where=length > 0)
+    loop = grown(waited) + grown(worked)
+    rate = grown(done) / window if window > 0 else np.zeros_like(seconds)
     waiting = np.divide(grown(waited), loop, out=np.full_like(loop, np.nan), where=loop > 0)
     return Throughput(seconds, rate, np.clip(waiting, 0, 1))

@@ -1,11 +1,11 @@
-"""The processes of one experiment, started before they are needed and put away afterwards.
+"""The processes of one experiment: started before they are needed, put away afterwards.
 
-Importing torch takes seconds, so a child waits with that done. A spare belongs to one run only:
-every experiment starts in a process that has done nothing before.
+A spare belongs to one run only: every experiment starts in a process that has done nothing before.
 """
 
-import atexit
 import contextlib
+import dataclasses
+import json
 import os
 import pickle
 import shutil
@@ -16,11 +16,13 @@ import time
 from pathlib import Path
 
 from helpers.board import Board
-from helpers.budget import Group, group_of, make_group, scope_command
+from helpers.budget import Group, group_of, make_group, scope_command, watcher_wanted
 from helpers.child import Order
 from helpers.processes import end_all
+from helpers.watch import Task
 
 FOLDER_PREFIX = "larger-than-ram-run-"
+LAST_BYTES = 20_000  # of what the child writes: enough for any traceback
 IMPORT_SECONDS = 120.0  # to import torch from a cold or a network disk
 
 
@@ -28,33 +30,33 @@ class Spare:
     """A waiting child and a waiting watcher, with a folder and, where it can be had, a cgroup."""
 
     def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{os.getpid()}-"))
-        self.board = Board.create(self.folder / "board")
-        self.group: Group | None = make_group()
-        scope = scope_command() if self.group is None else []
-        self._in_scope = bool(scope)
-        with (self.folder / "stdout").open("wb") as out, (self.folder / "stderr").open("wb") as err:
-            self.process = subprocess.Popen(
-                [*scope, *_python("helpers.child"), str(self.folder)],
-                stdin=subprocess.PIPE,
-                stdout=out,
-                stderr=err,
-                env=_environment(),
-                start_new_session=True,  # an interrupt of the kernel must not reach it
-            )
-        with (self.folder / "watcher-stderr").open("wb") as err:
-            self.watcher = subprocess.Popen(
-                _python("helpers.watcher"),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=err,
-                env=_environment(),
-                start_new_session=True,
-                text=True,
-            )
-        if self.group is not None:
-            self.group.admit(self.process.pid)  # before it imports: torch counts, too
-        self._send(b"go\n")
+        self._watched_only = watcher_wanted()
+        with contextlib.ExitStack() as undo:
+            self.folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{os.getpid()}-"))
+            undo.callback(shutil.rmtree, self.folder, ignore_errors=True)
+            self.board = Board.create(self.folder / "board")
+            undo.callback(self.board.close)
+            self.group: Group | None = make_group()
+            if self.group is not None:
+                undo.callback(self.group.remove)
+            self.process = self._start_child()
+            undo.callback(_end, self.process)
+            if self.group is not None:
+                self.group.admit(self.process.pid)  # before it imports: torch counts, too
+            self.watcher = self._start_watcher()
+            undo.callback(_end, self.watcher)
+            self._send(b"go\n")
+            undo.pop_all()  # all is well: from here on `put_away` does it
+
+    def task(self) -> Task:
+        """Return what the watcher must know to clean up."""
+        group = self.group
+        return Task(
+            pid=self.process.pid,
+            folder=str(self.folder),
+            group=str(group.path) if group else "",
+            version=group.version if group else 0,
+        )
 
     def wait_until_warm(self) -> None:
         """Return when torch is imported. Raises RuntimeError with its last words if it died."""
@@ -67,31 +69,44 @@ class Spare:
         if self._in_scope:
             self.group = group_of(self.process.pid)
 
-    def is_alive(self) -> bool:
-        """Return whether both processes still wait."""
-        return self.process.poll() is None and self.watcher.poll() is None
+    def is_ready(self) -> bool:
+        """Return whether both processes still wait, for what the environment now asks for."""
+        return (
+            self.process.poll() is None
+            and self.watcher.poll() is None
+            and self._watched_only == watcher_wanted()
+        )
 
     def give(self, order: Order) -> None:
         """Hand the order to the child."""
         self._send(pickle.dumps(order))
 
+    def tell_watcher(self, line: str) -> None:
+        """Hand a line to the watcher."""
+        with contextlib.suppress(OSError, ValueError):  # it may have ended: its silence tells
+            self.watcher.stdin.write(line + "\n")  # type: ignore[union-attr]
+            self.watcher.stdin.flush()  # type: ignore[union-attr]
+
     def read(self, name: str, lines: int = 40) -> str:
         """Return the last lines that were written to "stdout" or "stderr"."""
         try:
-            text = (self.folder / name).read_text("utf-8", "replace")
+            with (self.folder / name).open("rb") as file:
+                file.seek(max(file.seek(0, os.SEEK_END) - LAST_BYTES, 0))  # it may be huge
+                text = file.read().decode("utf-8", "replace")
         except OSError:
             return ""
-        return "\n".join(text[-20_000:].splitlines()[-lines:])
+        return "\n".join(text.splitlines()[-lines:])
 
     def put_away(self) -> None:
         """End both processes and remove the folder and the cgroup. May be called again."""
+        self.tell_watcher("over")
         for process in (self.process, self.watcher):
             with contextlib.suppress(OSError):  # its input may be closed already
                 process.stdin.close()  # type: ignore[union-attr]
-        self._wait(self.watcher)
-        if self.process.poll() is None:
-            end_all(self.process.pid)
-        self._wait(self.process)
+        _wait(self.watcher)
+        if self.process.poll() is None or self.watcher.returncode != 0:  # it was killed itself
+            end_all(self.process.pid, listed=self.group.pids if self.group else tuple)
+        _wait(self.process)
         with contextlib.suppress(OSError):
             self.watcher.stdout.close()  # type: ignore[union-attr]
         if self.group is not None:
@@ -99,71 +114,50 @@ class Spare:
         self.board.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def _start_child(self) -> subprocess.Popen[bytes]:
+        scope = scope_command() if self.group is None else []
+        self._in_scope = bool(scope)
+        with (self.folder / "stdout").open("wb") as out, (self.folder / "stderr").open("wb") as err:
+            return subprocess.Popen(
+                [*scope, *_python("helpers.child"), str(self.folder)],
+                stdin=subprocess.PIPE,
+                stdout=out,
+                stderr=err,
+                env=_environment(),
+                start_new_session=True,  # an interrupt of the kernel must not reach it
+            )
+
+    def _start_watcher(self) -> subprocess.Popen[str]:
+        with (self.folder / "watcher-stderr").open("wb") as err:
+            return subprocess.Popen(
+                [*_python("helpers.watcher"), json.dumps(dataclasses.asdict(self.task()))],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=err,
+                env=_environment(),
+                start_new_session=True,
+                text=True,
+            )
+
     def _send(self, words: bytes) -> None:
         with contextlib.suppress(BrokenPipeError):  # it died: whoever waits for it will see
             self.process.stdin.write(words)  # type: ignore[union-attr]
             self.process.stdin.flush()  # type: ignore[union-attr]
 
-    @staticmethod
-    def _wait(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
-        try:
-            process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+
+def _wait(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
+    try:
+        process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
-class Bench:
-    """Keeps one spare warm for the next run."""
-
-    def __init__(self) -> None:
-        self._spare: Spare | None = None
-        self._owner = 0
-
-    def warm_up(self) -> None:
-        """Start a spare, unless one waits already. Returns at once."""
-        if self._spare is not None and self._owner == os.getpid() and self._spare.is_alive():
-            return
-        self.clear()
-        if self._owner != os.getpid():
-            sweep()
-            atexit.register(self.clear)
-        self._spare, self._owner = Spare(), os.getpid()
-
-    def take(self) -> Spare:
-        """Return the spare, warm. It belongs to the caller, who puts it away."""
-        self.warm_up()
-        spare, self._spare = self._spare, None
-        assert spare is not None
-        try:
-            spare.wait_until_warm()
-        except BaseException:
-            spare.put_away()
-            raise
-        return spare
-
-    def clear(self) -> None:
-        """Put the spare away."""
-        spare, self._spare = self._spare, None
-        if spare is not None and self._owner == os.getpid():  # a fork's spare is its parent's
-            spare.put_away()
-
-
-bench = Bench()
-
-
-def sweep() -> None:
-    """Remove folders of runs whose kernel was killed together with its watcher."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*-*"):
-        maker = folder.name.removeprefix(FOLDER_PREFIX).split("-")[0]
-        if maker.isdigit() and not _exists(int(maker)):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _exists(pid: int) -> bool:
-    import psutil  # late: most runs never need it
-
-    return bool(psutil.pid_exists(pid))
+def _end(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
+    """End a process that has not begun to work."""
+    process.kill()
+    with process:  # closes its pipes and waits
+        pass
 
 
 def _python(module: str) -> list[str]:

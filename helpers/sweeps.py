@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import ceil, floor, log10
+from textwrap import wrap
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import NullLocator
 
 from helpers import figure_style as style
 from helpers.pictures import Picture
@@ -78,7 +80,7 @@ def draw_sweep(
     for row, (run, value) in enumerate(zip(runs, values, strict=True)):
         _draw_bar(ax, row, run, value, start, _words(chosen, value))
     _finish_axes(ax, runs, start, max(positive, default=1.0), log)
-    ax.set_title(chosen.name + (" (each step is ten times the last)" if log else ""))
+    ax.set_title(chosen.name + (" (logarithmic)" if log else ""))
     return ax
 
 
@@ -125,24 +127,31 @@ def _draw_bar(ax: Axes, row: int, run: Run, value: float | None, start: float, w
         textcoords="offset points",
         va="center",
         fontweight="bold",
+        annotation_clip=False,  # it has its size before the axis has its limits
     )
 
 
 def _finish_axes(ax: Axes, runs: Sequence[Run], start: float, longest: float, log: bool) -> None:
-    """Name the bars, and leave room at the right for the value of the longest."""
-    ax.set_xlim(start, longest * (longest / start) ** 0.4 if log else longest * 1.4)
+    """Name the bars, and leave room at the right for the words at the end of the longest."""
+    room = max([text.get_window_extent().width for text in ax.texts], default=0) + 10
+    part = 1 - min(room / ax.bbox.width, 0.7)  # of the axis, for the bars
+    ax.set_xlim(start, start * (longest / start) ** (1 / part) if log else longest / part)
     ax.set_ylim(max(len(runs), 1) - 0.4, -0.6)
-    ax.set_yticks(range(len(runs)), [style.shortened(run.title, 34) for run in runs])
+    names = ["\n".join(wrap(run.title, 34, max_lines=2, placeholder="\u2026")) for run in runs]
+    ax.set_yticks(range(len(runs)), names)
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
+    ax.xaxis.set_minor_locator(NullLocator())
     if log:
-        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-        ax.xaxis.set_minor_locator(NullLocator())
+        powers = range(ceil(log10(start)), floor(log10(ax.get_xlim()[1])) + 1)
+        ticks = [10.0**power for power in powers[:: 1 + len(powers) // 6]]
+        ax.set_xticks(ticks, [f"{tick:,.15g}" for tick in ticks])
     else:
-        ax.xaxis.set_major_locator(NullLocator())  # every bar carries its value
+        ax.set_xticks([])  # every bar carries its value
         ax.spines["bottom"].set_visible(False)
 
 
+@style.styled
 def _new_figure(bars: int) -> Figure:
     """Return a figure with one panel that leaves room for so many bars and their names."""
     height = 110 + 52 * max(bars, 1)

@@ -14,9 +14,10 @@ from helpers.memory import Look, Measure, TreeSampler
 from helpers.processes import command_line, end_all
 from helpers.records import ProcessPeak, Sample
 
-SHARE_OF_A_CORE = 0.01  # for cheap looks; exact ones take about as much again
+SHARE_OF_A_CORE = 0.02  # the most that looking may take
 SHORTEST_INTERVAL, LONGEST_INTERVAL = 0.001, 0.1
 STARTING_INTERVAL = 0.005
+AVERAGED_LOOKS = 16  # exact looks cost much more, and come rarely
 SAMPLE_INTERVAL = 0.02  # between samples handed on, unless one is a new peak
 # No process tree on a small machine fills memory faster: it bounds how long not to look.
 FASTEST_BYTES_PER_SECOND = 4 * 2**30
@@ -68,7 +69,7 @@ class Watch:
         self.highest = 0
         self.next_sample = 0.0
         self.killed_since: float | None = None
-        self.cheap_cost = 0.0
+        self.cost = 0.0  # of a look, on average
         self.began = time.monotonic()
 
     def step(self) -> tuple[str, float]:
@@ -81,8 +82,7 @@ class Watch:
         look = self.sampler.exact() if awaited else self.sampler.look()
         if phase is Phase.READY:
             self.read_before = look.read_bytes or 0
-        if not look.exact:  # exact looks are rare by themselves
-            self.cheap_cost = look.cpu_seconds
+        self.cost += (look.cpu_seconds - self.cost) / AVERAGED_LOOKS
         sample = self._sample(look, self.board.seconds(time.monotonic()))
         if phase is Phase.STARTING:  # the order's modules are being imported: nothing to record
             return self._reason(sample), min(self._interval(sample), STARTING_INTERVAL)
@@ -114,7 +114,8 @@ class Watch:
     def _listed(self) -> list[int]:
         """Return living processes also where they have left the experiment's session."""
         if self.group is not None:
-            return self.group.pids()
+            with contextlib.suppress(OSError):  # a systemd scope goes with its last process
+                return self.group.pids()
         return [process.pid for process in self.sampler.cheap().processes]
 
     def _is_worth_handing_on(self, sample: Sample) -> bool:
@@ -180,7 +181,7 @@ class Watch:
 
     def _interval(self, sample: Sample) -> float:
         """Return the time to the next look: cheap on average, short near the budget."""
-        cheap = min(max(self.cheap_cost / SHARE_OF_A_CORE, SHORTEST_INTERVAL), LONGEST_INTERVAL)
+        cheap = min(max(self.cost / SHARE_OF_A_CORE, SHORTEST_INTERVAL), LONGEST_INTERVAL)
         room = self.task.budget_bytes * (1 + TOLERATED_SHARE) - sample.budgeted_bytes
         return min(cheap, max(room / FASTEST_BYTES_PER_SECOND, SHORTEST_INTERVAL))
 

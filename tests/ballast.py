@@ -5,7 +5,10 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import Self
+
+import pytest
 
 MIB = 2**20
 
@@ -77,3 +80,11 @@ class Child:
             os.killpg(self.pid, signal.SIGKILL)
         with self._process:  # closes its pipes
             pass
+
+
+def need_a_disk(folder: Path) -> None:
+    """Skip the test where temporary files lie in RAM: there is no page cache to drop."""
+    mounts = [line.split()[1:3] for line in Path("/proc/self/mounts").read_text().splitlines()]
+    above = [(len(top), kind) for top, kind in mounts if folder.resolve().is_relative_to(top)]
+    if max(above)[1] in ("tmpfs", "ramfs"):
+        pytest.skip("temporary files lie in RAM here: pass --basetemp=FOLDER, on a disk")

@@ -3,19 +3,15 @@
 import ctypes
 import multiprocessing
 import os
-import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-import torch
-from torch.utils.data import DataLoader, Dataset
-
-from helpers.progress import track
 
 MIB = 2**20
 
@@ -63,9 +59,12 @@ def kill_itself_with(number: int) -> None:
     hang()
 
 
-def say_its_pid_and_hang(path: Path) -> None:
-    _say(path, os.getpid())
-    hang()
+def have_no_room_for_the_result() -> int:
+    """Make every write to a file fail, as on a full disk."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    return 1
 
 
 # Things to leave behind
@@ -92,25 +91,20 @@ def leave_a_process_behind() -> int:
     return subprocess.Popen([sys.executable, "-c", code]).pid
 
 
-def leave_a_daemon_behind(*, look: bool) -> int:
+def leave_a_daemon_behind(seconds_to_be_seen: float) -> int:
     """Start a process that is nobody's child and leads its own session, and return its pid.
 
-    With `look`, it stays our child for a while, so that whoever watches the tree can see it.
+    Before its parent ends, whoever watches the tree has some time to see it.
     """
     read, write = os.pipe()
     if os.fork() == 0:
         os.setsid()
-        if look:
-            time.sleep(0.5)
         if (pid := os.fork()) == 0:
             hang()
+        time.sleep(seconds_to_be_seen)
         os.write(write, pid.to_bytes(4, "little"))
         os._exit(0)
     return int.from_bytes(os.read(read, 4), "little")
-
-
-def leave_a_file(path: Path) -> None:
-    path.write_text("kept")
 
 
 def _say(path: Path, number: int) -> None:
@@ -122,9 +116,17 @@ def _say(path: Path, number: int) -> None:
 # Memory
 
 
-def hold(size: int) -> None:
-    """Fill anonymous memory in pieces, and hold it."""
-    held = [bytearray(b"x") * min(MIB, size) for _ in range(max(size // MIB, 1))]
+def fill(size: int) -> None:
+    """Fill anonymous memory piece by piece, and hold it for a moment."""
+    held = [bytearray(b"x") * MIB for _ in range(size // MIB)]
+    time.sleep(0.1)
+    assert held
+
+
+def hold(size: int = 2**30) -> None:
+    """Fill anonymous memory, and hold it for ever."""
+    held = bytearray(b"x") * size
+    hang()
     assert held
 
 
@@ -137,12 +139,26 @@ def map_everything(path: Path) -> float:
     return float(sum(float(part.sum()) for part in np.array_split(rows, 64)))
 
 
+def fork_a_loader(path: Path) -> None:
+    _forked(load_everything, path).join()
+
+
 def fork_a_holder(size: int) -> str:
     """Let a plain child of ours fill memory, and survive its death."""
-    worker = multiprocessing.get_context("fork").Process(target=hold, args=(size,))
-    worker.start()
+    worker = _forked(hold, size)
     worker.join()
     return f"the worker ended with {worker.exitcode}"
+
+
+def fork_a_holder_and_hang(size: int) -> None:
+    _forked(hold, size)
+    hang()
+
+
+def _forked(function: Callable[..., Any], *args: Any) -> multiprocessing.process.BaseProcess:
+    process = multiprocessing.get_context("fork").Process(target=function, args=args)
+    process.start()
+    return process
 
 
 def return_zeros(size: int) -> Any:
@@ -186,77 +202,18 @@ def raise_stubborn() -> NoReturn:
 
 
 def print_a_lot() -> None:
-    for number in range(200_000):
+    for number in range(50_000):
         print(f"line {number}")
     print("the last words", file=sys.stderr)
 
 
-def close_stdout() -> int:
+def close_the_streams() -> int:
     sys.stdout.close()
     sys.stderr.close()
     return 1
 
 
-def change_folder(path: Path) -> str:
-    os.chdir(path)
+def change_folder_and_leave_a_file(folder: Path) -> str:
+    os.chdir(folder)
+    Path("kept").write_text("kept")
     return str(Path.cwd())
-
-
-# Loaders
-
-
-class Rows(Dataset[torch.Tensor]):
-    """Zeros made on demand; some worker may misbehave."""
-
-    def __init__(self, count: int, width: int = 64) -> None:
-        self.count, self.width = count, width
-
-    def __len__(self) -> int:
-        return self.count
-
-    def __getitem__(self, index: int) -> torch.Tensor:
-        return torch.zeros(self.width)
-
-
-class FillsMemoryInAWorker(Rows):
-    """Holds memory in worker 0 and nowhere else."""
-
-    def __getitem__(self, index: int) -> torch.Tensor:
-        info = torch.utils.data.get_worker_info()
-        if info is not None and info.id == 0:
-            hold(2**30)
-        return super().__getitem__(index)
-
-
-class ComplainsWhenUnpickled(Rows):
-    """Cannot be made again in a spawned worker."""
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        raise AttributeError("no such row")
-
-
-def one_epoch(dataset: Dataset[torch.Tensor], workers: int, start_method: str | None = None) -> int:
-    loader = DataLoader(
-        dataset, batch_size=16, num_workers=workers, multiprocessing_context=start_method
-    )
-    return sum(len(rows) for rows in track(loader))
-
-
-def slow_epoch(batches: int, path: Path | None = None) -> None:
-    """Track one batch after another, and say when the third has come."""
-    for number, _ in enumerate(track(_slowly(batches))):
-        if number == 2 and path is not None:
-            _say(path, number)
-
-
-def _slowly(batches: int) -> Any:
-    for _ in range(batches):
-        time.sleep(0.01)
-        yield torch.zeros(4, 8)
-
-
-class CallsTrack(Rows):
-    """Calls `track` where it should not count: in a worker."""
-
-    def __getitem__(self, index: int) -> torch.Tensor:
-        return sum(track([torch.ones(self.width)] * 3), torch.zeros(self.width))

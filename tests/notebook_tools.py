@@ -57,7 +57,7 @@ def execute(
     start_method: str | None = None,
     view: str = "end",
     data: Path | None = None,
-    timeout: float = 600,
+    timeout: float | None = 600,
     allow_errors: bool = False,
 ) -> Any:
     """Execute a notebook, or a variant of it given as `notebook`, and return it with its outputs.
@@ -77,6 +77,7 @@ def execute(
         timeout=timeout,
         allow_errors=allow_errors,
         kernel_name="python3",
+        extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(path.parent)}},
         # No folder of kernels to look in: what is left is the Python that runs this.
         config=Config({"KernelSpecManager": {"kernel_dirs": []}}),
@@ -136,3 +137,9 @@ def runs_shown(cell: Any) -> list[dict[str, Any]]:
     """Return the records of the experiments that a cell shows, in order."""
     data = [output.data for output in cell.get("outputs", ()) if "data" in output]
     return [dict(part[RUN_TYPE]) for part in data if RUN_TYPE in part]
+
+
+def python_source(cell: Any) -> str:
+    """Return a code cell's Python with its lines in place; those meant for IPython are blank."""
+    lines = cell.source.splitlines()
+    return "\n".join("" if line.lstrip().startswith(("%", "!")) else line for line in lines)

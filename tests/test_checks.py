@@ -28,13 +28,14 @@ class MadeUp:
 
     def __init__(self, folder: Path) -> None:
         values = np.random.default_rng(1).random((self.rows, *self.row_shape), np.float32)
+        self.values = values
         self.rows_path = folder / "rows.npy"
         np.save(self.rows_path, values)
         with h5py.File(folder / "rows.h5", "w") as file:
             file["rows"] = values
 
     def expected_rows(self, indices: Any) -> Any:
-        return np.load(self.rows_path)[np.asarray(indices)]
+        return self.values[np.asarray(indices)]
 
     def count_wrong(self, rows: Any, indices: Any) -> int:
         differs = np.asarray(rows) != self.expected_rows(indices)
@@ -227,9 +228,14 @@ class ReturnsTensorOfNewView(Right):
         return torch.from_numpy(np.asarray(self.view(index)))
 
 
-class ReturnsWritableView(Right):
+class ReturnsTensorOfWritableView(Right):
     def __getitem__(self, index: int) -> Any:
-        return np.load(self.path, mmap_mode="c")[index]
+        return torch.from_numpy(np.asarray(np.load(self.path, mmap_mode="r+")[index]))
+
+
+class ReturnsBytes(Right):
+    def __getitem__(self, index: int) -> Any:
+        return np.frombuffer(self.view(index).tobytes(), np.float32).reshape(8, 64)
 
 
 class ReturnsNewView(Right):
@@ -298,10 +304,11 @@ MISTAKES = [
     (pickles_small, KeepsHdf5InPickle, "cannot be pickled after the first access"),
     (pickles_small, ForgetsThePath, "FileNotFoundError"),
     (rows_are_copies, ReturnsView, "share their memory"),
-    (rows_are_copies, ReturnsNewView, "read-only, a view of the file: return a copy"),
+    (rows_are_copies, ReturnsNewView, "a view of the open file: return a copy"),
     (rows_are_copies, ReturnsTensorOfView, "share their memory"),
-    (rows_are_copies, ReturnsTensorOfNewView, "read-only, a view of the file: return a copy"),
-    (rows_are_copies, ReturnsWritableView, "a write to the row goes into the file"),
+    (rows_are_copies, ReturnsTensorOfNewView, "the row is read-only: return a copy"),
+    (rows_are_copies, ReturnsBytes, "the row is read-only: return a copy"),
+    (rows_are_copies, ReturnsTensorOfWritableView, "a write to the row goes into the file"),
     (rows_are_copies, ReturnsCachedRow, "share their memory"),
     (checks_its_indices, ClampsIndices, "`dataset[40]` gives a row: raise IndexError"),
     (checks_its_indices, RefusesNegative, "IndexError: -1"),

@@ -71,15 +71,37 @@ def line_heights(ax: Any) -> list[float]:
     return [line.get_ydata()[0] for line in ax.lines if len(set(line.get_ydata())) == 1]
 
 
+def cut_off(figure: Any) -> list[str]:
+    """Return the words of a figure that reach over its left or right edge."""
+    figure.canvas.draw()
+    written = [t for t in figure.findobj(Text) if t.get_text().strip() and t.get_visible()]
+    boxes = [(text.get_text(), text.get_window_extent()) for text in written]
+    return [words for words, box in boxes if box.x0 < 0 or box.x1 > figure.bbox.width]
+
+
 @pytest.mark.parametrize("run", UNUSUAL.values(), ids=UNUSUAL)
 def test_every_run_can_be_drawn_and_no_word_is_cut_off(run: Run) -> None:
     figure = draw_run(run).figure
-    figure.canvas.draw()
-    for text in figure.findobj(Text):
-        if text.get_text().strip() and text.get_visible():
-            box = text.get_window_extent()
-            assert box.x0 >= 0, text
-            assert box.x1 <= figure.bbox.width, text
+    assert cut_off(figure) == []
+    left: Any = figure.axes[0]
+    right = figure.axes[1]
+    assert left._left_title.get_window_extent().x1 < right.bbox.x0
+
+
+def test_words_that_are_cut_off_are_noticed() -> None:
+    figure = style.new_figure(100, 100)
+    figure.text(0.5, 0.5, "far too long for it")
+    assert cut_off(figure) == ["far too long for it"]
+
+
+@pytest.mark.parametrize("highest", [2, 1e9])
+def test_no_word_of_a_sweep_is_cut_off(highest: float) -> None:
+    runs = [
+        finished_run(samples_per_second=1, title="a long name for a bar " * 9),
+        finished_run(samples_per_second=highest, outcome=Outcome.TIMED_OUT),
+        killed_run(),
+    ]
+    assert cut_off(sweep(runs).figure) == []
 
 
 @pytest.mark.parametrize("outcome", Outcome)
@@ -187,9 +209,33 @@ def test_before_and_after_share_their_axes() -> None:
     assert "killed: over its 1 GiB budget" in words(figure)
 
 
-def test_the_guess_of_before_and_after_is_in_both_rows() -> None:
-    figure = before_after(killed_run(), finished_run(), guess(700, "MiB")).figure
-    assert words(figure).count("you said 700 MiB") == 4  # in each row's panel and subtitle
+@pytest.mark.parametrize(("cured_seconds", "enlarged"), [(10, False), (100, True)])
+def test_a_run_too_short_to_be_seen_beside_the_other_is_drawn_enlarged_as_well(
+    cured_seconds: float, enlarged: bool
+) -> None:
+    figure = before_after(killed_run(seconds=2), finished_run(seconds=cured_seconds)).figure
+    assert ("the same, enlarged" in words(figure)) is enlarged
+    corners = [ax for ax in figure.axes[0].child_axes if ax.get_xlim() == (0, 2)]
+    assert len(corners) == enlarged
+
+
+def test_the_cross_stands_where_the_memory_was_and_not_where_no_process_was_left() -> None:
+    run = killed_run()
+    gone = sample(2.1, 0, file_bytes=0, shared_bytes=0, rss_bytes=0, processes=0)
+    ax: Any = draw_memory(replace(run, seconds=2.1, samples=(*run.samples, gone)))
+    (cross,) = (line for line in ax.lines if line.get_marker() == "X")
+    assert cross.get_ydata()[0] == (1040 + 110) * MIB
+
+
+def test_the_sum_of_rss_does_not_squeeze_the_stack() -> None:
+    many = [sample(time, processes=5, rss_bytes=50 * GIB) for time in (0, 1)]
+    assert draw_memory(many, GIB).get_ylim()[1] < 1.6 * GIB
+
+
+def test_the_guess_of_before_and_after_is_about_the_bad_run_and_fits_both_axes() -> None:
+    figure = before_after(killed_run(), finished_run(), guess(7, "GiB")).figure
+    assert words(figure).count("you said 7 GiB") == 2  # in the first row's panel and subtitle
+    assert [ax.get_ylim()[1] > 7 * GIB for ax in figure.axes[::2]] == [True, True]
 
 
 def test_a_bar_for_each_run_ends_at_its_value_and_says_it() -> None:
@@ -278,10 +324,14 @@ def strange_settings() -> Iterator[dict[str, Any]]:
 def test_drawing_neither_follows_nor_changes_the_readers_settings(
     strange_settings: dict[str, Any],
 ) -> None:
-    with_strange_settings = before_after(killed_run(), finished_run()).png()
+    def draw_all() -> list[bytes]:
+        bars = sweep([finished_run(), killed_run()])
+        return [before_after(killed_run(), finished_run()).png(), bars.png()]
+
+    with_strange_settings = draw_all()
     assert dict(matplotlib.rcParams) == strange_settings
     with matplotlib.rc_context(matplotlib.rcParamsDefault):
-        assert before_after(killed_run(), finished_run()).png() == with_strange_settings
+        assert draw_all() == with_strange_settings
 
 
 def test_drawing_does_not_import_pyplot() -> None:
@@ -294,6 +344,11 @@ def test_the_axes_that_are_given_are_drawn_on() -> None:
     ax = Figure().add_subplot()
     assert draw_memory(finished_run(), ax=ax) is ax
     assert draw_throughput(finished_run(), ax=ax) is ax
+
+
+def test_samples_alone_need_a_budget() -> None:
+    with pytest.raises(ValueError, match="pass budget_bytes"):
+        draw_memory([sample(0)])
 
 
 def test_samples_of_a_run_that_goes_on_can_be_drawn() -> None:

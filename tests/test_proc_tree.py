@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ballast import FORK, MIB, Child
+from ballast import FORK, MIB, Child, need_a_disk
 
 from helpers.memory import Look, TreeSampler
 from helpers.proc_tree import DiskReads
@@ -69,6 +69,7 @@ def test_a_zombie_has_no_memory_and_stays_out(child: Child) -> None:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
+    need_a_disk(tmp_path)
     path = tmp_path / "data.bin"
     with path.open("wb") as out:
         out.write(os.urandom(16 * MIB))
@@ -93,6 +94,23 @@ def test_reads_of_a_worker_count_once_before_and_after_its_parent_waits_for_it(
     for now in (alive, zombie, gone):
         assert 16 * MIB <= now - before < 17 * MIB
     assert alive <= zombie <= gone
+
+
+def test_reads_of_a_zombie_that_its_cgroup_no_longer_lists_count_once(
+    child: Child, file: Path
+) -> None:
+    child.do(f"fork(lambda: read({str(file)!r}, {16 * MIB}))")
+    with TreeSampler(child.pid) as finder:
+        listed = pids(finder.cheap())
+    with TreeSampler(child.pid, pids=lambda: listed) as sampler:
+        alive = sampler.cheap().read_bytes or 0
+        child.do("os.kill(workers[0], signal.SIGKILL)")
+        child.do("os.waitid(os.P_PID, workers[0], os.WEXITED | os.WNOWAIT)")
+        del listed[1]
+        zombie = sampler.cheap().read_bytes or 0
+        child.do("end_workers()")
+        gone = sampler.cheap().read_bytes or 0
+    assert 16 * MIB <= alive <= zombie <= gone < alive + MIB
 
 
 def test_reads_stay_when_the_whole_tree_has_ended(child: Child, file: Path) -> None:

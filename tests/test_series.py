@@ -67,6 +67,16 @@ def test_a_steady_loop_has_a_steady_rate() -> None:
     assert np.allclose(curves.waiting[10:], 0.25)
 
 
+def test_the_first_batch_is_no_spike() -> None:
+    samples = [sample(0.01 * n, counters=counted(0.01 * n + 0.1)) for n in range(500)]
+    assert throughput_curves([sample(0), *samples[1:]]).top < 1300
+
+
+def test_a_short_run_has_a_rate_all_the_same() -> None:
+    samples = [sample(0.001 * n, counters=Counters(n, 10 * n, 0, 0.0005 * n)) for n in range(100)]
+    assert np.allclose(throughput_curves(samples).rate[25:], 1000)
+
+
 def test_a_stall_shows_as_no_samples() -> None:
     samples = [sample(0.1 * n, counters=counted(min(0.1 * n, 5))) for n in range(100)]
     curves = throughput_curves(samples)

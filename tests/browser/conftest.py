@@ -6,6 +6,7 @@ that its themes rely on, so a new release rarely breaks them.
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -65,6 +66,11 @@ class LabPage:
             arg=status,
             timeout=seconds * 1000,
         )
+
+    def wait_for_cell(self, index: int, seconds: float = 60) -> None:
+        """Wait until a cell has run: its prompt shows a number. (Kernels idle between cells.)"""
+        prompt = self.cell(index).locator(".jp-InputPrompt")
+        prompt.filter(has_text=re.compile(r"\d")).wait_for(timeout=seconds * 1000)
 
     def wait_for_frames(self, cell: Any, frames: int, seconds: float = 60) -> None:
         """Wait until an image among a cell's outputs has shown so many different pictures."""

@@ -3,7 +3,6 @@
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from data_gen import Recipe
@@ -15,10 +14,10 @@ from .harness import Harness
 from .plan import Plan
 from .records import Cache, Case, Contestant, Measurement
 from .report import check_complete, table, write_csv
-from .summary import Line, summarise
+from .summary import summarise
 
 _QUICK_ROWS, _QUICK_SECONDS = 20_000, 1.0
-_IN_FILE_ORDER = "sorted"  # by class: what order is bought with shows in every batch
+_CACHES: tuple[Cache, ...] = ("warm", "cold", "limited")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -27,7 +26,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", default="", help="names, or beginnings of names: ours,zarr")
     parser.add_argument("--rows", type=int, default=1_000_000, help="of 512 bytes, warm and cold")
     parser.add_argument("--large", type=int, default=131_072, help="rows of 16 KiB, memory limited")
-    parser.add_argument("--cases", default="warm,cold,limited")
+    parser.add_argument("--cases", default=",".join(_CACHES))
     parser.add_argument("--workers", default="0,2")
     parser.add_argument("--seconds", type=float, default=15.0, help="most of one epoch")
     parser.add_argument("--mix", default="128 MiB", help="memory that a block shuffle may fill")
@@ -52,8 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found += measured
         texts.append(f"{_describe(plan)}\n\n{table(lines, plan.cases)}")
         wrong += check_complete(plan.contestants, plan.cases, lines)
-        wrong += [f"{line.contestant.name}: rows" for line in lines if line.proofs and not line.right]
-        draw(lines, plan).savefig(folder / f"{plan.folder.name}.png")
+        wrong += [
+            f"{line.contestant.name}: rows" for line in lines if line.proofs and not line.right
+        ]
+        draw(lines, plan.cases, _title(plan)).savefig(folder / f"{plan.folder.name}.png")
     write_csv(folder / "measurements.csv", found)
     (folder / "table.md").write_text("\n".join(texts))
     sys.stdout.write("\n".join(texts))
@@ -61,15 +62,59 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if wrong else 0
 
 
+def _carry_out(plan: Plan) -> list[Measurement]:
+    with Harness(plan) as harness:
+        return list(harness.measure_all())
+
+
+def _chosen(given: argparse.Namespace) -> tuple[Contestant, ...]:
+    """Return who was asked for, and the limits that lie on the same stores."""
+    beginnings = tuple(given.only.split(",")) if given.only else ("",)
+    readers = [
+        one
+        for one in EVERYBODY
+        if one.group != "limit" and one.name.startswith(beginnings)
+        if not (given.quick and one.group == "peer")
+    ]
+    if not readers:
+        raise SystemExit(
+            f"--only {given.only} matches nobody: {', '.join(c.name for c in EVERYBODY)}"
+        )
+    stores = {"npy"} | {one.store for one in readers}
+    return (*(limit for limit in LIMITS if limit.store in stores), *readers)
+
+
+def _title(plan: Plan) -> str:
+    workers = plan.cases[0].workers
+    how = "one process" if workers == 0 else f"{workers} workers"
+    inside = f" inside {format_bytes(plan.limit_bytes)}" if plan.cases[0].cache == "limited" else ""
+    size = format_bytes(plan.recipe.row_bytes)
+    return f"Shuffled batches of {plan.batch_size} rows of {size}, {how}{inside}"
+
+
+def _describe(plan: Plan) -> str:
+    recipe = plan.recipe
+    shape = " x ".join(map(str, recipe.row_shape))
+    limit = (
+        f", memory limit {format_bytes(plan.limit_bytes)}" if plan.folder.name == "limited" else ""
+    )
+    return (
+        f"{recipe.count:,} rows of {shape} float32 ({format_bytes(recipe.nbytes)}), "
+        f"{recipe.classes} classes in order, batches of {plan.batch_size}{limit}, "
+        f"{plan.rounds} rounds, at most {plan.seconds:g} s of an epoch"
+    )
+
+
 def _plans(given: argparse.Namespace, folder: Path) -> Iterator[Plan]:
     """Yield a plan for the small rows and one for the large, as far as their cases are wanted."""
     rows, large = (_QUICK_ROWS, 0) if given.quick else (given.rows, given.large)
-    caches = ("warm", "cold") if given.quick else given.cases.split(",")
+    wanted = ("warm", "cold") if given.quick else given.cases.split(",")
     workers = (0,) if given.quick else tuple(int(count) for count in given.workers.split(","))
     for name, count, row_shape in (("features", rows, (128,)), ("limited", large, (64, 64))):
         cases = [
             Case(cache, number)
-            for cache in caches
+            for cache in _CACHES
+            if cache in wanted
             for number in workers
             if (cache == "limited") == (name == "limited")
         ]
@@ -77,7 +122,7 @@ def _plans(given: argparse.Namespace, folder: Path) -> Iterator[Plan]:
             yield Plan(
                 contestants=_chosen(given),
                 cases=tuple(cases),
-                recipe=Recipe(count, row_shape, order=_IN_FILE_ORDER),
+                recipe=Recipe(count, row_shape, order="sorted"),
                 folder=folder / name,
                 environments=(given.environments or folder / "environments").absolute(),
                 rounds=1 if given.quick else given.rounds,
@@ -87,3 +132,7 @@ def _plans(given: argparse.Namespace, folder: Path) -> Iterator[Plan]:
                 keep=given.keep,
                 one_process=given.quick,
             )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -45,6 +45,8 @@ def _carry_out(job: Any) -> dict[str, Any]:
         return {}
     if job.module == "limits":
         return {"timing": asdict(contestant.measure(job.source, job.variant, job.seconds))}
+    if job.tiny is not None:
+        time_epoch(contestant.load(job.tiny, job.variant), job.seconds)
     start = time.perf_counter()
     loader = contestant.load(job.source, job.variant)
     opening = time.perf_counter() - start

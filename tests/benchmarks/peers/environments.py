@@ -16,7 +16,7 @@ _COMMON = _REQUIREMENTS / "common.txt"
 _PATIENCE = 1800  # seconds for pip
 
 
-class NotInstalled(Exception):
+class NotInstalledError(Exception):
     """An environment that cannot be made here. The message is the reason that the table gives."""
 
 
@@ -47,19 +47,19 @@ def _make(home: Path, python: Path, wanted: Path) -> None:
 
 
 def _install(python: Path, requirements: Path) -> None:
-    words = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    words = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     try:
         done = subprocess.run(
-            [*words, "--constraint", _COMMON, "--requirement", requirements],
+            [*words, "--constraint", str(_COMMON), "--requirement", str(requirements)],
             capture_output=True,
             text=True,
             timeout=_PATIENCE,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise NotInstalled(f"pip took longer than {_PATIENCE} s") from None
+        raise NotInstalledError(f"pip took longer than {_PATIENCE} s") from None
     if done.returncode:
-        raise NotInstalled(_reason(done.stderr))
+        raise NotInstalledError(_reason(done.stderr))
 
 
 def _reason(said: str) -> str:

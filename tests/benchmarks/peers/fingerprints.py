@@ -57,4 +57,4 @@ def _keys(rows: NDArray[np.float32]) -> NDArray[np.uint64]:
     flat = rows.reshape(len(rows), -1)[:, :_VALUES]
     values = np.ascontiguousarray(flat).view(np.uint32).astype(np.uint64)
     weights = np.random.default_rng(0).integers(0, 2**63, values.shape[1], np.uint64) * 2 + 1
-    return (values * weights).sum(axis=1, dtype=np.uint64)
+    return np.asarray((values * weights).sum(axis=1), np.uint64)

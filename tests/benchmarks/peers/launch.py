@@ -8,7 +8,6 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from helpers.budget import Group
@@ -48,17 +47,6 @@ class Child:
             os.close(answers)
         if group is not None:
             group.admit(self._process.pid)
-
-    def __enter__(self) -> "Child":
-        return self
-
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
-        self.end()
 
     def ask(self, job: Job, patience: float = 0.0) -> dict[str, Any]:
         """Return the answer to a job, or raise ChildError where there is none."""

@@ -58,6 +58,13 @@ class Source:
         """Return the rows of one block (4 MiB), for those that read whole blocks."""
         return max(1, min((4 << 20) // self.recipe.row_bytes, self.recipe.count))
 
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "Source":
+        """Return the source that these plain values describe."""
+        recipe = values["recipe"] | {"row_shape": tuple(values["recipe"]["row_shape"])}
+        paths = {name: Path(values[name]) for name in ("folder", "rows_path", "labels_path")}
+        return cls(**values | paths | {"recipe": Recipe(**recipe)})
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -68,23 +75,22 @@ class Job:
     variant: str
     source: Source
     seconds: float = 0.0  # the most that is measured of an epoch, and proved of one
+    tiny: Source | None = None  # read first, so that nobody's imports and first calls are timed
     fingerprints: Path | None = None  # where there are some, an epoch is proved after the timed one
 
     def as_json(self) -> dict[str, Any]:
-        """Return the job as plain values."""
+        """Return the job as plain values; paths become words when they are written."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Job":
         """Return the job that `as_json` was made from, by way of JSON."""
-        source = dict(values["source"])
-        recipe = source["recipe"] | {"row_shape": tuple(source["recipe"]["row_shape"])}
-        source |= {name: Path(source[name]) for name in ("folder", "rows_path", "labels_path")}
-        path = values["fingerprints"]
+        tiny, fingerprints = values["tiny"], values["fingerprints"]
         return cls(
             **values
-            | {"source": Source(**source | {"recipe": Recipe(**recipe)})}
-            | {"fingerprints": Path(path) if path else None}
+            | {"source": Source.from_json(values["source"])}
+            | {"tiny": Source.from_json(tiny) if tiny else None}
+            | {"fingerprints": Path(fingerprints) if fingerprints else None}
         )
 
 

@@ -13,6 +13,10 @@ same round: `np.fromfile` where the file is in the page cache, else one sequenti
 `part`: not a whole epoch, for want of time. Labels per batch: distinct ones on class-sorted data,
 and what a full shuffle gives. Parts per batch: of a hundred equal parts of the file.
 """
+_COLUMNS = (
+    *("contestant", "cache", "workers", "heat", "round"),
+    *("error", "rows_per_second", "share_of_limit"),
+)
 
 
 def write_csv(path: Path, measurements: Sequence[Measurement]) -> None:
@@ -21,10 +25,7 @@ def write_csv(path: Path, measurements: Sequence[Measurement]) -> None:
     timing, proof = names_of(Timing), names_of(Proof)
     with path.open("w", newline="") as file:
         table = csv.writer(file)
-        table.writerow(
-            ["contestant", "cache", "workers", "heat", "round", "error", "rows_per_second"]
-            + ["share_of_limit", *timing, *(f"proof_{name}" for name in proof)]
-        )
+        table.writerow([*_COLUMNS, *timing, *(f"proof_{name}" for name in proof)])
         for one in measurements:
             table.writerow(
                 [one.contestant, one.case.cache, one.case.workers, one.heat, one.round, one.error]

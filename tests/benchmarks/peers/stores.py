@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -48,8 +47,11 @@ _ALL = (
 STORES = {store.name: store for store in _ALL}
 
 
-def find_store(store: Store, source: Source, start: Callable[[], Child]) -> Source:
-    """Return the source with the paths of its files, which are made now if they are not there."""
+def find_store(store: Store, source: Source, child: Child) -> Source:
+    """Return the source with the paths of its files, made now if they are not there.
+
+    A peer's are made by a process of its own environment.
+    """
     if not store.module:
         return _ensure(store, source)
     stamp = source.folder / _STAMP
@@ -57,8 +59,7 @@ def find_store(store: Store, source: Source, start: Callable[[], Child]) -> Sour
     if not stamp.exists() or stamp.read_text() != asked:
         shutil.rmtree(source.folder, ignore_errors=True)
         source.folder.mkdir(parents=True)
-        with start() as child:
-            child.ask(Job("make", store.module, "", source), patience=_MAKING_SECONDS)
+        child.ask(Job("make", store.module, "", source), patience=_MAKING_SECONDS)
         stamp.write_text(asked)
     return source
 

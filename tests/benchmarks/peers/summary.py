@@ -51,9 +51,7 @@ class Line:
         return bool(self.proofs) and all(proof.right for proof in self.proofs)
 
 
-def summarise(
-    contestants: Sequence[Contestant], measurements: Sequence[Measurement]
-) -> list[Line]:
+def summarise(contestants: Sequence[Contestant], measurements: Sequence[Measurement]) -> list[Line]:
     """Return a line for each contestant that was asked for, in their order."""
     limits = limits_of(measurements)
     return [
@@ -66,7 +64,7 @@ _Limits = dict[tuple[int, int, str], float]
 
 
 def share_of_limit(measured: Measurement, limits: _Limits) -> float | None:
-    """Return a rate as a share of the limit of the same heat and round, None where there is none."""
+    """Return a rate as a share of the limit of its heat and round, None where there is none."""
     limit = limits.get((measured.heat, measured.round, measured.case.cache))
     return measured.rows_per_second / limit if limit else None
 

@@ -1,8 +1,8 @@
 """Everybody who takes part. To add one: a module with load() (and make()), and a line here."""
 
-from ..records import Contestant
+from ..records import Cache, Contestant
 
-_WARM, _COLD, _LIMITED = ("warm",), ("cold",), ("limited",)
+_WARM: tuple[Cache, ...] = ("warm",)
 _ONE = (0,)
 
 LIMITS = (
@@ -47,7 +47,9 @@ PLAIN = (
 )  # fmt: skip
 
 
-def _peer(name: str, title: str, variant: str = "", store: str = "", module: str = "") -> Contestant:
+def _peer(
+    name: str, title: str, variant: str = "", store: str = "", module: str = ""
+) -> Contestant:
     module = module or name
     return Contestant(name, title, "peer", store or module, module, variant, environment=module)
 

@@ -1,23 +1,20 @@
 """What no reader can pass: the disk, the page cache, memory itself, decompression, hand-over."""
 
-import mmap
-import os
 import time
 import zlib
 from collections.abc import Callable
-from contextlib import closing
-from pathlib import Path
 
 import h5py
 import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
+from helpers.disk import sequential_read
+
 from ..epoch import time_epoch
 from ..records import Source, Timing
 from .mixed_blocks import Batch
 
-_READ_BYTES = 8 << 20
 _COPY_BYTES = 64 << 20
 _COPIES = 16
 
@@ -39,17 +36,9 @@ def measure(source: Source, variant: str, seconds: float) -> Timing:
 
 
 def _read(source: Source) -> int:
-    """Read the file from end to end into one aligned buffer."""
-    with source.rows_path.open("rb", buffering=0) as file, closing(_buffer()) as buffer:
-        while file.readinto(buffer):
-            pass
+    """Read the file from end to end into one buffer, and drop what was read."""
+    sequential_read(source.rows_path, cold=False)  # the harness has seen to the page cache
     return source.recipe.count
-
-
-def _buffer() -> mmap.mmap:
-    buffer = mmap.mmap(-1, _READ_BYTES)
-    buffer[:: mmap.PAGESIZE] = bytes(_READ_BYTES // mmap.PAGESIZE)  # every page is there
-    return buffer
 
 
 def _fromfile(source: Source) -> int:

@@ -49,7 +49,7 @@ class MixedBlocks(IterableDataset[Batch]):
             shuffled = torch.from_numpy(rng.permutation(filled))
             last = first + at_once >= len(order)
             whole = filled if last else filled - filled % source.batch_size
-            for chosen in shuffled[:whole].split(source.batch_size):
+            for chosen in torch.split(shuffled[:whole], source.batch_size):
                 yield (
                     torch.from_numpy(rows).index_select(0, chosen),
                     torch.from_numpy(labels).index_select(0, chosen),

@@ -39,6 +39,4 @@ def load(source: Source, _variant: str) -> Iterable[Batch]:
         shuffle_seed=source.seed,
         batch_size=source.batch_size,
     )
-    return _Pairs(
-        DataLoader(dataset, batch_size=source.batch_size, num_workers=source.workers)
-    )
+    return _Pairs(DataLoader(dataset, batch_size=source.batch_size, num_workers=source.workers))

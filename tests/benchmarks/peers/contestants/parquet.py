@@ -14,9 +14,7 @@ _NAME = "rows.parquet"
 
 def make(source: Source) -> None:
     """Write lists of a fixed size; dictionaries and compression find nothing in noise."""
-    schema = pa.schema(
-        {"row": pa.list_(pa.float32(), source.recipe.width), "label": pa.int64()}
-    )
+    schema = pa.schema({"row": pa.list_(pa.float32(), source.recipe.width), "label": pa.int64()})
     with pq.ParquetWriter(
         source.folder / _NAME, schema, compression="none", use_dictionary=False
     ) as writer:

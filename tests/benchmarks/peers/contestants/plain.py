@@ -7,10 +7,11 @@ import h5py
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler
+from torch.utils.data import DataLoader, Dataset
 
 from ..records import Source
 from .mixed_blocks import Batch, Block, load_mixed
+from .shuffled_batches import shuffled_batches
 
 
 class MappedRows(Dataset[tuple[Tensor, int]]):
@@ -39,7 +40,8 @@ class MappedBatches(MappedRows):
 
     def __getitem__(self, index: Any) -> Any:
         self._open()
-        return torch.from_numpy(self.rows[index]), torch.from_numpy(self.labels[index])
+        chosen = index.numpy()
+        return torch.from_numpy(self.rows[chosen]), torch.from_numpy(self.labels[chosen])
 
 
 class Hdf5Rows(MappedRows):
@@ -62,18 +64,17 @@ def load(source: Source, variant: str) -> Iterable[Batch]:
     if variant == "hdf5 blocks":
         return load_mixed(source, _open_hdf5_blocks)
     if variant == "mapped batches":
-        dataset = MappedBatches(source)
-        batches = BatchSampler(_shuffled(dataset, source), source.batch_size, drop_last=False)
-        return DataLoader(dataset, sampler=batches, batch_size=None, num_workers=source.workers)
+        return DataLoader(
+            MappedBatches(source),
+            sampler=shuffled_batches(source),
+            batch_size=None,
+            num_workers=source.workers,
+        )
     kinds = {"mapped rows": MappedRows, "hdf5 rows": Hdf5Rows}
-    dataset = kinds[variant](source)
     return DataLoader(
-        dataset,
+        kinds[variant](source),
         batch_size=source.batch_size,
-        sampler=_shuffled(dataset, source),
+        shuffle=True,
+        generator=torch.Generator().manual_seed(source.seed),
         num_workers=source.workers,
     )
-
-
-def _shuffled(dataset: MappedRows, source: Source) -> RandomSampler:
-    return RandomSampler(dataset, generator=torch.Generator().manual_seed(source.seed))

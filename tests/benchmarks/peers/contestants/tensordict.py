@@ -9,6 +9,7 @@ from torch.utils.data import DataLoader
 from ..records import Source
 from .blocks_of import numbered_blocks
 from .mixed_blocks import Batch
+from .shuffled_batches import shuffled_batches
 
 
 def make(source: Source) -> None:
@@ -31,9 +32,8 @@ def load(source: Source, _variant: str) -> Iterable[Batch]:
     """Return a loader that takes a batch with one index."""
     return DataLoader(
         TensorDict.load_memmap(str(source.folder)),
-        batch_size=source.batch_size,
-        shuffle=True,
-        generator=torch.Generator().manual_seed(source.seed),
+        sampler=shuffled_batches(source),
+        batch_size=None,
         num_workers=source.workers,
         collate_fn=_pair,
     )

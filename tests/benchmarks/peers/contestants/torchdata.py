@@ -5,25 +5,23 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import RandomSampler
+from torch import Tensor
 from torchdata.nodes import (  # type: ignore[import-not-found]
-    Batcher,
+    IterableWrapper,
     Loader,
     Mapper,
     ParallelMapper,
     Prefetcher,
-    SamplerWrapper,
 )
 
 from ..records import Source
 from .mixed_blocks import Batch
+from .shuffled_batches import shuffled_batches
 
 
 def load(source: Source, _variant: str) -> Iterable[Batch]:
     """Return shuffled indices, batched, and read by as many threads as there may be workers."""
-    every = range(source.recipe.count)
-    order = RandomSampler(every, generator=torch.Generator().manual_seed(source.seed))
-    indices = Batcher(SamplerWrapper(order), source.batch_size, drop_last=False)
+    indices = IterableWrapper(shuffled_batches(source))
     fetch = _open(source)
     if not source.workers:
         return Loader(Mapper(indices, fetch))  # type: ignore[no-any-return]
@@ -31,7 +29,10 @@ def load(source: Source, _variant: str) -> Iterable[Batch]:
     return Loader(Prefetcher(read, prefetch_factor=2))  # type: ignore[no-any-return]
 
 
-def _open(source: Source) -> Callable[[list[int]], Batch]:
+def _open(source: Source) -> Callable[[Tensor], Batch]:
     rows: Any = np.load(source.rows_path, mmap_mode="r")
     labels: Any = np.load(source.labels_path, mmap_mode="r")
-    return lambda chosen: (torch.from_numpy(rows[chosen]), torch.from_numpy(labels[chosen]))
+    return lambda chosen: (
+        torch.from_numpy(rows[chosen.numpy()]),
+        torch.from_numpy(labels[chosen.numpy()]),
+    )

@@ -32,7 +32,5 @@ def load(source: Source, _variant: str) -> Iterable[Batch]:
 
 
 def _open_chunks(source: Source) -> Callable[[slice], Block]:
-    rows, labels = (
-        zarr.open_array(source.folder / name, mode="r") for name in ("rows", "labels")
-    )
+    rows, labels = (zarr.open_array(source.folder / name, mode="r") for name in ("rows", "labels"))
     return lambda part: (rows[part], labels[part])

@@ -1,0 +1,125 @@
+"""What the disk gives: the speed of one sequential read, its read-ahead, its free space."""
+
+import mmap
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from helpers.page_cache import evict, resident_bytes
+from helpers.units import format_bytes
+
+_NEARLY_ALL, _NEARLY_NONE = 0.99, 0.01  # shares of what was read
+
+
+@dataclass(frozen=True)
+class ReadSpeed:
+    """One sequential read. `cached_bytes` of it were in the page cache before; None: not known."""
+
+    read_bytes: int
+    seconds: float
+    cached_bytes: int | None
+
+    @property
+    def bytes_per_second(self) -> float:
+        """Return the speed of the read."""
+        return self.read_bytes / max(self.seconds, 1e-9)
+
+    @property
+    def cold(self) -> bool:
+        """Return whether nearly all of it had to come from the disk."""
+        return self._cached_share is not None and self._cached_share <= _NEARLY_NONE
+
+    @property
+    def _cached_share(self) -> float | None:
+        return None if self.cached_bytes is None else self.cached_bytes / self.read_bytes
+
+    @property
+    def _beginning(self) -> str:
+        share = self._cached_share
+        if share is None:
+            return "cold or warm, this system does not tell"
+        if self.cold or share >= _NEARLY_ALL:
+            return "cold" if self.cold else "warm"
+        return f"{share:.0%} cached"
+
+    def __repr__(self) -> str:
+        seconds = f"{self.seconds:.0f}" if self.seconds >= 10 else f"{self.seconds:.2g}"
+        return (
+            f"{self._beginning}: {format_bytes(self.read_bytes)} in {seconds} s, "
+            f"{format_bytes(self.bytes_per_second)}/s"
+        )
+
+
+def sequential_read(
+    path: str | Path,
+    *,
+    cold: bool = True,
+    block_bytes: int = 4 * 2**20,
+    at_most_bytes: int | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> ReadSpeed:
+    """Read a file from its start to its end, or its first bytes, and measure the speed.
+
+    A cold read drops the file from the page cache first. Either way the record says what was
+    there when the read began. Raises ValueError for an empty file or a size that is not positive,
+    and OSError, naming the path, for a file that cannot be read.
+    """
+    for name, size in (("block_bytes", block_bytes), ("at_most_bytes", at_most_bytes)):
+        if size is not None and size < 1:
+            raise ValueError(f"{name} is {size}: pass a positive number of bytes")
+    if cold:
+        evict(path)
+    cached = resident_bytes(path, at_most_bytes=at_most_bytes)
+    start = clock()
+    read = _read(Path(path), block_bytes, at_most_bytes)
+    seconds = clock() - start
+    if not read:
+        raise ValueError(f"{path} is empty: there is no speed to measure, make the data again")
+    return ReadSpeed(read, seconds, cached)
+
+
+def read_ahead_bytes(path: str | Path, *, system: str = "/sys") -> int | None:
+    """Return how far the kernel reads ahead on the device that holds a path.
+
+    None where the system does not tell: elsewhere than on Linux, and on file systems without a
+    device of their own, such as a container's overlay.
+    """
+    if os.name != "posix":
+        return None
+    device = Path(path).stat().st_dev
+    name = f"{os.major(device)}:{os.minor(device)}"
+    block = Path(system, "dev/block", name).resolve()
+    for file in (
+        Path(system, "class/bdi", name, "read_ahead_kb"),
+        block / "queue/read_ahead_kb",
+        block.parent / "queue/read_ahead_kb",  # a partition's queue is its disk's
+    ):
+        try:
+            return int(file.read_text()) * 1024
+        except OSError:  # not told here
+            continue
+    return None
+
+
+def free_bytes(folder: str | Path) -> int:
+    """Return the free disk space for a folder, which need not exist yet."""
+    path = Path(folder).absolute()
+    while not path.exists():
+        path = path.parent
+    return shutil.disk_usage(path).free
+
+
+def _read(path: Path, block_bytes: int, at_most_bytes: int | None) -> int:
+    left = path.stat().st_size if at_most_bytes is None else at_most_bytes
+    read = 0
+    # An anonymous map begins at a page, and raw reads go straight into it: nothing is copied twice.
+    with path.open("rb", buffering=0) as file, mmap.mmap(-1, block_bytes) as block:
+        view = memoryview(block)
+        while left > 0 and (got := file.readinto(view[: min(left, block_bytes)])):
+            read += got
+            left -= got
+        view.release()
+    return read

@@ -1,0 +1,60 @@
+"""Judge how an experiment ended, from what its processes left behind."""
+
+import re
+import signal
+from pathlib import Path
+
+from helpers.child import Result
+from helpers.records import Outcome
+from helpers.watch import Verdict
+
+
+def judge(
+    verdict: Verdict | None, result: Result | None, *, code: int | None, stderr: str, timeout: float
+) -> tuple[Outcome, str]:
+    """Return the outcome and its error in words.
+
+    `verdict` is None when the watcher died, `result` is None when the child did. `code` is the
+    child's exit code as `Popen` has it, and `stderr` the last lines that it wrote.
+    """
+    if verdict is None:
+        return Outcome.CRASHED, "the watcher died, and nothing held the budget: run it again"
+    if result is not None and not result.error:
+        return Outcome.FINISHED, ""
+    error = result.error if result else ""
+    # A systemd scope goes with its last process, and its count of kills with it.
+    lost_count = verdict.kernel_kills is None and _died_of(code) == "SIGKILL"
+    if verdict.kernel_kills or lost_count or verdict.reason == "over budget":
+        return Outcome.KILLED, error
+    if verdict.reason == "timed out":
+        return Outcome.TIMED_OUT, f"not finished after {timeout:g} s"
+    if verdict.reason == "stopped":
+        return Outcome.STOPPED, ""
+    if result is not None:
+        return Outcome.RAISED, error
+    return Outcome.CRASHED, _how_it_died(code, stderr)
+
+
+def _how_it_died(code: int | None, stderr: str) -> str:
+    if code is None or code >= 0:
+        last = next((line for line in reversed(stderr.splitlines()) if line.strip()), "")
+        said = f"; its last words: {last}" if last else ""
+        return f"the process left without a result (exit code {code}){said}"
+    name = _died_of(code)
+    if name == "SIGKILL":
+        return "SIGKILL, not by its budget: the machine itself may be out of memory"
+    # What faulthandler wrote: the innermost Python line comes first.
+    place = re.search(r'^Fatal Python error.*?File "([^"]+)", line (\d+)', stderr, re.DOTALL | re.M)
+    where = f", at {Path(place[1]).name} line {place[2]}" if place else ""
+    words = signal.strsignal(-code)
+    return f"{name} ({words}){where}" if words else f"{name}{where}"
+
+
+def _died_of(code: int | None) -> str:
+    """Return the name of the signal that an exit code tells of, or ''."""
+    if code is None or code >= 0:
+        return ""
+    try:
+        return signal.Signals(-code).name
+    except ValueError:  # a real-time signal has a number only
+        return f"signal {-code}"

@@ -1,0 +1,48 @@
+"""What holds for every test: it leaves nothing behind."""
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import leftovers
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def a_temporary_folder_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Give the tests a temporary folder that nobody else writes to, and the project's defaults."""
+    tmp_path_factory.getbasetemp()  # before: what tests make in tmp_path may stay
+    folder = Path(tempfile.mkdtemp(prefix="ltr-"))  # short: sockets lie in it
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("LARGER_THAN_RAM_")]:
+            patch.delenv(name)
+        patch.setenv("TMPDIR", str(folder))
+        patch.setattr(tempfile, "tempdir", str(folder))
+        leftovers.set_mark()
+        yield
+        left = list(folder.iterdir())
+    shutil.rmtree(folder)
+    assert not left, f"the session left {left}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_spare_outlives_its_module(a_temporary_folder_of_our_own: None) -> Iterator[None]:
+    """Hold that nothing at all is left of a module's tests, when its warm spare is put away."""
+    before = leftovers.traces()
+    yield
+    if bench := sys.modules.get("helpers.bench"):
+        bench.bench.clear()
+    left = leftovers.left_since(before)
+    assert not left, f"the module left {left}"
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(no_spare_outlives_its_module: None) -> Iterator[None]:
+    """Hold that no process, shared memory, temporary file or cgroup is left of a test."""
+    before = leftovers.traces()
+    yield
+    left = leftovers.left_since(before, allowed=leftovers.warm_spare)
+    assert not left, f"the test left {left}"

@@ -1,0 +1,96 @@
+"""The command line makes what `ensure` makes, and says in one line what is wrong."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from data_gen import Recipe
+from data_gen.__main__ import main
+
+
+def test_it_makes_npy_of_the_asked_shape_and_seed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = main(["npy", str(tmp_path), "--size", "1MiB", "--shape", "64,64", "--seed", "3"])
+    said = capsys.readouterr()
+    assert status == 0
+    assert said.out.splitlines() == [
+        "spectrograms.npy: 64 rows of 64 x 64 float32, 1 MiB, 10 classes, seed 3",
+        str(tmp_path / "spectrograms.npy"),
+    ]
+    assert "100%" in said.err
+    rows = np.load(tmp_path / "spectrograms.npy")
+    assert Recipe(64, (64, 64), seed=3).count_wrong(rows, range(64)) == 0
+
+
+def test_it_makes_hdf5_with_chunks_and_compression(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    layout = ["--chunks", "512,128", "--compression", "gzip:4", "--jobs", "2", "--quiet"]
+    assert main(["hdf5", str(tmp_path), "--rows", "2000", *layout]) == 0
+    assert capsys.readouterr().err == ""
+    with h5py.File(tmp_path / "features-chunks512x128-gzip4.h5") as file:
+        assert (file["rows"].chunks, file["rows"].compression_opts) == ((512, 128), 4)
+
+
+def test_order_and_classes_can_be_chosen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["npy", str(tmp_path), "--rows=10", "--classes=5", "--order=sorted", "--quiet"])
+    labels = np.load(tmp_path / "labels-sorted.npy")
+    assert labels.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["csv", "x", "--rows", "5"], "csv"),
+        (["npy", "x"], "--rows --size"),
+        (["npy", "x", "--rows", "5", "--size", "5"], "not allowed with"),
+        (["npy", "x", "--rows", "many"], "many"),
+        (["npy", "x", "--rows", "0"], "0 rows"),
+        (["npy", "x", "--size", "big"], "'big' is not a size"),
+        (["npy", "x", "--rows=4294967296", "--shape=1024,1024"], "free: pass a smaller size"),
+        (["npy", "x", "--rows", "5", "--shape", "a"], "--shape 'a'"),
+        (["npy", "x", "--rows", "5", "--chunks", "5,128"], "npy has no chunks"),
+        (["hdf5", "x", "--rows", "5", "--chunks", "6,128"], "do not fit"),
+        (["hdf5", "x", "--rows", "5", "--compression", "zip"], "'zip'"),
+        (["npy", "{file}", "--rows", "5"], "cannot be written"),
+    ],
+)
+def test_bad_input_ends_with_one_line_and_status_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    command = [word.format(file=tmp_path / "file") for word in arguments]
+    ended = subprocess.run(
+        [sys.executable, "-m", "data_gen", *command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert ended.stderr.startswith("error: ")
+    assert ended.stderr.count("\n") == 1
+    assert message in ended.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_help_shows_every_option_and_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    said = capsys.readouterr().out
+    for word in ("--rows", "--size", "--shape", "--seed", "--chunks", "--compression", "--jobs"):
+        assert word in said
+    assert "python -m data_gen hdf5 data --size 1GiB" in said
+
+
+def test_importing_data_gen_brings_neither_torch_nor_h5py() -> None:
+    look = "import sys, data_gen; print([m for m in ('torch', 'h5py') if m in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", look], text=True) == "[]\n"

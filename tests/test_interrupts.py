@@ -1,0 +1,56 @@
+"""What must be done whole is done whole, and the interrupt is not lost."""
+
+import signal
+import threading
+
+import pytest
+
+from helpers.interrupts import interrupts_held
+
+
+def test_an_interrupt_waits_for_the_end_of_the_block() -> None:
+    done = []
+    with pytest.raises(KeyboardInterrupt), interrupts_held():
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        done.append(True)
+    assert done == [True]
+
+
+def test_without_an_interrupt_nothing_is_raised_and_the_handler_is_as_before() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with interrupts_held():
+        assert signal.getsignal(signal.SIGINT) is not before
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_an_error_inside_passes_and_the_handler_is_as_before() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(ZeroDivisionError), interrupts_held():
+        signal.raise_signal(signal.SIGINT)
+        _ = 1 / 0
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_blocks_may_stand_inside_each_other() -> None:
+    reached = []
+    with pytest.raises(KeyboardInterrupt), interrupts_held():
+        with pytest.raises(KeyboardInterrupt), interrupts_held():
+            signal.raise_signal(signal.SIGINT)
+        reached.append("after the inner block")
+        signal.raise_signal(signal.SIGINT)
+        reached.append("end")
+    assert reached == ["after the inner block", "end"]
+
+
+def test_another_thread_is_never_interrupted_and_holds_nothing() -> None:
+    before, seen = signal.getsignal(signal.SIGINT), []
+
+    def work() -> None:
+        with interrupts_held():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [before]

@@ -1,0 +1,167 @@
+"""The check that holds after every test: here it has to find something."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from multiprocessing.shared_memory import SharedMemory
+from pathlib import Path
+
+import leftovers
+import pytest
+
+from helpers.bench import bench
+from helpers.budget import make_group
+from helpers.processes import kill
+from helpers.spare import Spare
+
+# Starts a process, in a session of its own, and leaves it.
+LEAVES = """
+import subprocess, sys
+subprocess.Popen([sys.executable, "-c", sys.argv[1]], start_new_session=True)
+"""
+WAITS = "import os, sys; print(os.getpid(), flush=True); sys.stdin.read()"
+SHARES = """
+import multiprocessing, os, sys
+semaphore = multiprocessing.get_context("spawn").Semaphore()
+print(os.getpid(), "sem." + semaphore._semlock.name.lstrip("/"), flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def orphaned(code: str, env: dict[str, str] | None = None) -> Iterator[list[str]]:
+    """Start a process whose parent ends, and yield the words that it says."""
+    leaves = [sys.executable, "-c", LEAVES, code]
+    with subprocess.Popen(
+        leaves, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
+    ) as parent:
+        assert parent.stdout is not None
+        words = parent.stdout.readline().split()
+        parent.wait()
+        try:
+            yield words
+        finally:
+            kill(int(words[0]))
+
+
+@contextmanager
+def a_process() -> Iterator[str]:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        try:
+            yield f"process {process.pid}"
+        finally:
+            process.kill()
+
+
+@contextmanager
+def a_forked_process() -> Iterator[str]:
+    told, tell = os.pipe()
+    if (pid := os.fork()) == 0:
+        os.close(tell)
+        os.read(told, 1)
+        os._exit(0)
+    try:
+        yield f"process {pid}"
+    finally:
+        os.close(tell)
+        os.close(told)
+        os.waitpid(pid, 0)
+
+
+@contextmanager
+def an_orphan() -> Iterator[str]:
+    with orphaned(WAITS) as (pid,):
+        yield f"process {pid}"
+
+
+@contextmanager
+def a_shared_segment() -> Iterator[str]:
+    memory = SharedMemory(create=True, size=1)
+    try:
+        yield f"file /dev/shm/{memory.name}"
+    finally:
+        memory.close()
+        memory.unlink()
+
+
+@contextmanager
+def a_temporary_folder() -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="larger-than-ram-run-1-") as folder:
+        yield f"file {folder}"
+
+
+@contextmanager
+def a_cgroup() -> Iterator[str]:
+    group = make_group()
+    if group is None:
+        pytest.skip("no memory cgroup can be made here")
+    try:
+        yield f"cgroup {group.path}"
+    finally:
+        group.remove()
+
+
+KINDS = [
+    a_process,
+    a_forked_process,
+    an_orphan,
+    a_shared_segment,
+    a_temporary_folder,
+    a_cgroup,
+]
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="orphans are found through /proc")
+@pytest.mark.parametrize("leave", KINDS)
+def test_what_a_test_leaves_is_found_and_named(
+    leave: Callable[[], AbstractContextManager[str]],
+) -> None:
+    before = leftovers.traces()
+    with leave() as line:
+        left = leftovers.left_since(before, patience=0.1)
+        assert any(found.startswith(line) for found in left), left
+    assert leftovers.left_since(before) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="it is found through /proc")
+def test_shared_memory_that_somebody_else_uses_is_theirs() -> None:
+    """Other notebooks may run on this machine."""
+    before = leftovers.traces()
+    theirs = {name: value for name, value in os.environ.items() if name != leftovers.MARK}
+    with orphaned(SHARES, env=theirs) as (_, name):
+        assert f"file /dev/shm/{name}" in leftovers.traces()
+        assert leftovers.left_since(before, patience=0.1) == []
+    with orphaned(SHARES) as (_, name):
+        left = leftovers.left_since(before, patience=0.1)
+        assert f"file /dev/shm/{name}" in left
+
+
+def test_what_goes_away_by_itself_is_not_left() -> None:
+    before = leftovers.traces()
+    with tempfile.NamedTemporaryFile() as file:
+        looks = iter([frozenset[str](), frozenset[str](), None])
+
+        def forget() -> frozenset[str]:
+            if next(looks, None) is None:
+                with suppress(FileNotFoundError):
+                    Path(file.name).unlink()
+            return frozenset()
+
+        assert leftovers.left_since(before, allowed=forget) == []
+        Path(file.name).touch()
+
+
+def test_the_spare_that_waits_is_allowed_and_no_other() -> None:
+    before = leftovers.traces()
+    bench.warm_up()
+    assert leftovers.left_since(before, patience=0.1) != []
+    assert leftovers.left_since(before, allowed=leftovers.warm_spare) == []
+    other = Spare()
+    try:
+        left = leftovers.left_since(before, allowed=leftovers.warm_spare, patience=0.1)
+        assert {line.partition(" ")[0] for line in left} >= {"process", "file"}
+    finally:
+        other.put_away()

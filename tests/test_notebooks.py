@@ -1,0 +1,77 @@
+"""Every lesson: its form, its exercises, its evidence, and that it runs under every start method.
+
+The rules stand in notebook_rules.py, which also says how cells are tagged; here they are applied.
+`-m "not notebook"` leaves out what executes a lesson.
+"""
+
+from functools import cache
+from multiprocessing import get_all_start_methods
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evidence_swap import swap_problems
+from format_notebooks import canonical
+from notebook_rules import exercise_problems, lesson_problems, link_problems, style_problems
+from notebook_tools import all_notebooks, execute, read
+
+NOTEBOOKS = all_notebooks()
+LESSONS = [path for path in NOTEBOOKS if not path.name.startswith("00")]
+# The first start method is the default, which every test but one uses.
+OTHER_METHODS = get_all_start_methods()[1:]
+
+every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+every_lesson = pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+
+
+@cache
+def executed(path: Path) -> Any:
+    """Return a notebook as it ran at test scale under the default start method."""
+    return execute(path, scale="test")
+
+
+@every_notebook
+def test_a_notebook_is_in_canonical_form(path: Path) -> None:
+    text = path.read_bytes().decode("utf-8")
+    assert canonical(text, path=path) == text, "run python tests/format_notebooks.py"
+
+
+@every_notebook
+def test_a_notebook_keeps_to_the_style(path: Path) -> None:
+    assert list(style_problems(read(path))) == []
+
+
+@every_lesson
+def test_a_lesson_has_failure_cure_evidence_and_exercises(path: Path) -> None:
+    assert list(lesson_problems(read(path))) == []
+
+
+@every_notebook
+def test_links_lead_somewhere(path: Path) -> None:
+    assert list(link_problems(read(path), path.parent)) == []
+
+
+@pytest.mark.notebook
+@every_notebook
+def test_a_notebook_runs_from_top_to_bottom(path: Path) -> None:
+    executed(path)
+
+
+@pytest.mark.notebook
+@every_lesson
+def test_each_exercise_is_open_before_its_solution_and_done_after_it(path: Path) -> None:
+    assert list(exercise_problems(executed(path))) == []
+
+
+@pytest.mark.notebook
+@every_lesson
+@pytest.mark.parametrize("method", OTHER_METHODS)
+def test_a_lesson_runs_under_the_other_start_methods(path: Path, method: str) -> None:
+    notebook = execute(path, scale="test", start_method=method)
+    assert list(exercise_problems(notebook)) == []
+
+
+@pytest.mark.notebook
+@every_lesson
+def test_the_evidence_fails_with_the_cure_in_the_bad_ones_place(path: Path) -> None:
+    assert swap_problems(path, scale="test") == []

@@ -1,0 +1,152 @@
+"""Packing a call for another process, and refusing by name what could not be unpacked there."""
+
+import functools
+import multiprocessing
+import pickle
+import threading
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+import lesson_functions
+import pytest
+
+from helpers.packing import choose_start_method, pack, title_of
+
+
+def of_a_plain_cell(thing: Any, name: str) -> Any:
+    """Return a class or function that looks as if a plain cell had defined it."""
+    thing.__module__, thing.__qualname__, thing.__name__ = "__main__", name, name
+    return thing
+
+
+class Local:
+    """Stands for a class of a plain cell."""
+
+
+of_a_plain_cell(Local, "Rows")
+plain_function = of_a_plain_cell(lambda: 1, "one_epoch")
+
+
+def defined_inside() -> tuple[Callable[[], int], type]:
+    def inner() -> int:
+        return 1
+
+    class Inner:
+        pass
+
+    return inner, Inner
+
+
+def test_a_call_is_unpacked_as_it_was_packed() -> None:
+    call = pack(lesson_functions.add, (1, 2))
+    function, arguments = pickle.loads(call)
+    assert function is lesson_functions.add
+    assert arguments == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda: 1, "<lambda> is a lambda"),
+        (plain_function, "one_epoch was defined in a plain cell"),
+        (Local, "Rows was defined in a plain cell"),
+        (defined_inside()[0], "inner was defined inside a function"),
+        (functools.partial(plain_function), "one_epoch was defined in a plain cell"),
+        (functools.partial(lesson_functions.add, key=lambda: 1), "<lambda> is a lambda"),
+        (Local().__repr__, "Rows was defined in a plain cell"),
+    ],
+)
+def test_a_function_that_only_the_notebook_has_is_refused_by_name(
+    function: Callable[..., Any], words: str
+) -> None:
+    with pytest.raises(TypeError, match="begins with %%importable") as caught:
+        pack(function, ())
+    assert str(caught.value).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [
+        (lambda: 1, "<lambda> is a lambda"),
+        (plain_function, "one_epoch was defined in a plain cell"),
+        (Local, "Rows was defined in a plain cell"),
+        (Local(), "Rows was defined in a plain cell"),
+        ({"deep": [Local()]}, "Rows was defined in a plain cell"),
+        (defined_inside()[1](), "Inner was defined inside a function"),
+    ],
+)
+def test_an_argument_that_only_the_notebook_has_is_refused_by_name(
+    argument: Any, words: str
+) -> None:
+    with pytest.raises(TypeError, match="begins with %%importable") as caught:
+        pack(lesson_functions.add, (1, argument))
+    assert str(caught.value).startswith(words)
+
+
+@pytest.mark.parametrize(
+    "argument", [threading.Lock(), (n for n in ()), lesson_functions.Stubborn()]
+)
+def test_an_argument_that_cannot_be_pickled_is_refused_with_its_reason(argument: Any) -> None:
+    with pytest.raises(TypeError, match=r"the arguments of add cannot be pickled \(.+\): pass pa"):
+        pack(lesson_functions.add, (argument, 2))
+
+
+def test_what_cannot_be_called_is_refused() -> None:
+    with pytest.raises(TypeError, match="run got 7, which cannot be called: pass a function"):
+        pack(7, ())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "title"),
+    [
+        (lesson_functions.add, (1, 2), "add()"),
+        (
+            lesson_functions.load_everything,
+            (lesson_functions.Stubborn, 1),
+            "load_everything(Stubborn)",
+        ),
+        (functools.partial(lesson_functions.add, 1), (2,), "add()"),
+        (attrgetter("a"), (), "attrgetter()"),
+    ],
+)
+def test_a_call_has_a_title(
+    function: Callable[..., Any], arguments: tuple[Any, ...], title: str
+) -> None:
+    assert title_of(function, arguments) == title
+
+
+def test_the_start_method_is_the_one_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LARGER_THAN_RAM_START_METHOD", "nonsense")
+    assert choose_start_method("spawn") == "spawn"
+
+
+def test_the_start_method_is_else_the_environments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LARGER_THAN_RAM_START_METHOD", "spawn")
+    assert choose_start_method(None) == "spawn"
+
+
+@pytest.mark.parametrize("variable", [None, ""])
+def test_the_start_method_is_else_pythons_own(
+    variable: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if variable is not None:
+        monkeypatch.setenv("LARGER_THAN_RAM_START_METHOD", variable)
+    assert choose_start_method(None) == multiprocessing.get_all_start_methods()[0]
+
+
+def test_a_start_method_that_nobody_has_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="start method 'thread' is not available here: use "):
+        choose_start_method("thread")
+    monkeypatch.setenv("LARGER_THAN_RAM_START_METHOD", "thread")
+    with pytest.raises(ValueError, match="LARGER_THAN_RAM_START_METHOD: .*'thread' is not avail"):
+        choose_start_method(None)
+
+
+def test_where_there_is_no_fork_it_is_refused_and_not_chosen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn"])
+    assert choose_start_method(None) == "spawn"
+    with pytest.raises(ValueError, match="start method 'fork' is not available here: use spawn$"):
+        choose_start_method("fork")

@@ -1,0 +1,212 @@
+"""`track`: what it counts, where it counts, and that it changes nothing."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader, IterableDataset
+
+from helpers.board import BOARD_VARIABLE, Board
+from helpers.progress import count, track
+from helpers.records import Counters
+
+
+class Clock:
+    """A clock that moves when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Board]:
+    """The board of a run that this process is the child of."""
+    board = Board.create(tmp_path / "board")
+    board.owner = os.getpid()
+    monkeypatch.setenv(BOARD_VARIABLE, str(tmp_path / "board"))
+    yield board
+    board.close()
+
+
+def batches(number: int, clock: Clock, waiting: float = 1.0) -> Iterator[torch.Tensor]:
+    """Yield batches of four samples and 64 bytes, each after a while."""
+    for _ in range(number):
+        clock.now += waiting
+        yield torch.zeros(4, 4)
+
+
+def test_samples_bytes_and_both_kinds_of_seconds_are_counted(board: Board) -> None:
+    clock = Clock()
+    for _ in track(batches(3, clock), clock=clock):
+        clock.now += 0.5
+    assert board.read() == Counters(12, 3, 192, 3.0, 1.5, None)
+
+
+def test_the_wait_for_the_workers_to_start_counts(board: Board) -> None:
+    clock = Clock()
+
+    class StartsSlowly:
+        def __iter__(self) -> Iterator[torch.Tensor]:
+            clock.now += 7.0
+            return iter([torch.zeros(1)])
+
+    assert len(list(track(StartsSlowly(), clock=clock))) == 1
+    assert board.read().waiting_seconds == 7.0
+
+
+def test_a_batch_is_on_the_board_before_it_is_handed_out(board: Board) -> None:
+    clock = Clock()
+    seen = [board.read().batches for _ in track(batches(3, clock), clock=clock)]
+    assert seen == [1, 2, 3]
+
+
+def test_a_loop_that_is_left_in_the_middle_keeps_what_it_counted(board: Board) -> None:
+    clock = Clock()
+    for number, _ in enumerate(track(batches(9, clock), clock=clock)):
+        clock.now += 0.5
+        if number == 1:
+            break
+    assert board.read() == Counters(8, 2, 128, 2.0, 1.0, None)
+
+
+def test_an_exception_in_the_loop_passes_and_the_work_before_it_counts(board: Board) -> None:
+    clock = Clock()
+    with pytest.raises(ZeroDivisionError):
+        for _ in track(batches(9, clock), clock=clock):
+            clock.now += 0.5
+            _ = 1 / 0
+    assert board.read() == Counters(4, 1, 64, 1.0, 0.5, None)
+
+
+def test_an_exception_in_the_loader_passes(board: Board) -> None:
+    def breaks() -> Iterator[torch.Tensor]:
+        yield torch.zeros(2)
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        list(track(breaks()))
+    assert board.read().batches == 1
+
+
+def test_two_loops_add_up(board: Board) -> None:
+    rows = [torch.zeros(4, 4)] * 3
+    for _ in range(2):
+        assert len(list(track(rows))) == 3
+    counters = board.read()
+    assert (counters.samples, counters.batches, counters.expected_batches) == (24, 6, 6)
+
+
+def test_a_loop_inside_a_loop_adds_up(board: Board) -> None:
+    for _ in track([torch.zeros(1)] * 2):
+        for _ in track([torch.zeros(4)] * 3):
+            pass
+    counters = board.read()
+    assert (counters.samples, counters.batches, counters.expected_batches) == (26, 8, 8)
+
+
+def test_seconds_ends_the_loop(board: Board) -> None:
+    clock = Clock()
+    taken = list(track(batches(100, clock), seconds=2.5, clock=clock))
+    assert len(taken) == 3  # the third arrives at 3.0, asked for at 2.0
+    assert board.read().batches == 3
+
+
+def test_an_epoch_shorter_than_its_seconds_ends_by_itself(board: Board) -> None:
+    clock = Clock()
+    assert len(list(track(batches(3, clock), seconds=50, clock=clock))) == 3
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0, float("nan")])
+def test_seconds_that_cannot_be_are_refused(seconds: float) -> None:
+    with pytest.raises(ValueError, match=f"seconds is {seconds}: pass a number above zero"):
+        track([], seconds=seconds)
+
+
+@pytest.mark.parametrize("thing", [7, None, object(), torch.utils.data.Dataset])
+def test_what_cannot_be_iterated_is_refused_before_the_loop(thing: Any) -> None:
+    with pytest.raises(TypeError, match=r"track got \w+, which cannot be iterated: pass a Data"):
+        track(thing)
+
+
+def test_a_type_error_inside_the_loader_is_not_mistaken_for_it(board: Board) -> None:
+    def breaks() -> Iterator[int]:
+        yield 1
+        raise TypeError("'int' object is not iterable")
+
+    with pytest.raises(TypeError, match="'int' object"):
+        list(track(breaks()))
+
+
+@pytest.mark.parametrize(
+    ("batch", "expected"),
+    [
+        (torch.zeros(8, 4), (8, 128)),
+        (np.zeros((8, 4), np.uint8), (8, 32)),
+        ([torch.zeros(8, 4), torch.zeros(8)], (8, 160)),
+        ((np.zeros(3, np.int8), [torch.zeros(3)]), (3, 15)),
+        ({"rows": torch.zeros(8, 4), "labels": torch.zeros(8)}, (8, 160)),
+        ({"name": "a", "rows": torch.zeros(8, 4)}, (8, 129)),
+        ((torch.tensor(1.0), torch.zeros(5)), (5, 24)),
+        (["one", "four"], (2, 7)),
+        ("text", (1, 4)),
+        (b"bytes", (1, 5)),
+        (torch.tensor(1.0), (1, 4)),
+        ([], (1, 0)),
+        (7, (1, 0)),
+        (None, (1, 0)),
+        (torch.zeros(0, 4), (0, 0)),
+    ],
+)
+def test_a_batch_of_any_kind_is_counted(batch: object, expected: tuple[int, int]) -> None:
+    assert count(batch) == expected
+
+
+class Stream(IterableDataset[torch.Tensor]):
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        return iter(torch.zeros(10, 2))
+
+
+def test_a_loader_without_a_length_is_counted_and_expects_nothing(board: Board) -> None:
+    loader: Iterable[torch.Tensor] = DataLoader(Stream(), batch_size=4)
+    assert len(list(track(loader))) == 3
+    assert board.read().expected_batches is None
+    assert board.read().samples == 10
+
+
+def test_a_loader_with_a_length_says_what_is_to_come(board: Board) -> None:
+    next(iter(track(DataLoader(torch.arange(10), batch_size=4))))  # type: ignore[arg-type]
+    assert board.read().expected_batches == 3
+
+
+def test_in_another_process_of_the_run_it_counts_and_shows_nothing(
+    board: Board, capsys: pytest.CaptureFixture[str]
+) -> None:
+    board.owner = os.getppid()
+    assert list(track([1, 2, 3])) == [1, 2, 3]
+    assert board.read() == Counters()
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("variable", [None, "", "/nowhere/board"])
+def test_outside_a_run_it_is_a_progress_bar(
+    variable: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if variable is not None:
+        monkeypatch.setenv(BOARD_VARIABLE, variable)
+    assert list(track([1, 2, 3])) == [1, 2, 3]
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.search(r"100%.*3/3", err)
+
+
+def test_a_progress_bar_knows_no_end_without_a_length(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(track(iter([1, 2]), seconds=1000)) == [1, 2]
+    assert "2batch" in capsys.readouterr().err

@@ -1,0 +1,96 @@
+"""Records of finished runs: frozen, and readable in one line."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from helpers.records import Counters, Outcome, Run, Sample
+
+MIB = 2**20
+
+
+def a_run(**changes: Any) -> Run:
+    settled: dict[str, Any] = {
+        "title": "one_epoch(OpensLazily)",
+        "outcome": Outcome.FINISHED,
+        "seconds": 2.04,
+        "budget_bytes": 2**30,
+        "enforced_by": "kernel (cgroup v2)",
+        "measure": "PSS",
+        "start_method": "fork",
+    }
+    return Run(**(settled | changes))
+
+
+def a_sample(seconds: float, anonymous: int, shared: int = 0, **changes: Any) -> Sample:
+    return Sample(seconds, anonymous, 0, shared, rss_bytes=anonymous, processes=1, **changes)
+
+
+COUNTED = Counters(samples=600, batches=6, waiting_seconds=0.5, working_seconds=1.5)
+SAMPLES = (a_sample(0, 100), a_sample(1, 700, 50), a_sample(2, 300, counters=COUNTED, read_bytes=9))
+
+
+def test_a_run_is_read_in_one_line() -> None:
+    run = a_run(samples=(a_sample(0, 100 * MIB), a_sample(2, 144 * MIB, counters=COUNTED)))
+    assert repr(run) == (
+        "one_epoch(OpensLazily): finished after 2.0 s; peak anonymous 144 MiB; "
+        "600 samples; 300 samples/s"
+    )
+
+
+def test_a_run_without_track_leaves_the_samples_out() -> None:
+    assert repr(a_run(samples=(a_sample(0, 2**20),))).endswith("after 2.0 s; peak anonymous 1 MiB")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"outcome": Outcome.FINISHED}, "finished"),
+        (
+            {"outcome": Outcome.KILLED},
+            "killed: over its 1 GiB budget, by the kernel (cgroup v2)",
+        ),
+        (
+            {"outcome": Outcome.KILLED, "enforced_by": "watcher", "error": "Oh: dear\nmore"},
+            "killed: over its 1 GiB budget, by the watcher, which raised Oh: dear",
+        ),
+        ({"outcome": Outcome.RAISED, "error": "ValueError: no"}, "raised: ValueError: no"),
+        ({"outcome": Outcome.CRASHED, "error": "SIGSEGV"}, "crashed: SIGSEGV"),
+        (
+            {"outcome": Outcome.TIMED_OUT, "error": "not finished after 1 s"},
+            "timed out: not finished after 1 s",
+        ),
+        ({"outcome": Outcome.STOPPED}, "stopped"),
+    ],
+)
+def test_every_ending_has_its_words(changes: dict[str, Any], words: str) -> None:
+    run = a_run(**changes)
+    assert run.ending == words
+    assert run.finished is (run.outcome is Outcome.FINISHED)
+
+
+def test_figures_come_from_the_samples() -> None:
+    run = a_run(samples=SAMPLES)
+    assert run.baseline_anonymous_bytes == 100
+    assert run.peak_anonymous_bytes == 700
+    assert run.added_anonymous_bytes == 600
+    assert SAMPLES[1].budgeted_bytes == 750
+    assert run.read_bytes == 9
+    assert run.counters == COUNTED
+    assert run.samples_per_second == 300
+    assert run.waiting_share == 0.25
+
+
+def test_a_run_that_never_began_has_figures_as_well() -> None:
+    run = a_run()
+    assert (run.baseline_anonymous_bytes, run.peak_anonymous_bytes, run.read_bytes) == (0, 0, None)
+    assert (run.samples_per_second, run.waiting_share) == (0.0, 0.0)
+    assert run.counters == Counters()
+
+
+def test_records_cannot_be_changed() -> None:
+    run = a_run(samples=SAMPLES)
+    for record, name in ((run, "seconds"), (SAMPLES[0], "seconds"), (COUNTED, "samples")):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(record, name, 1)

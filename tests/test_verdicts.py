@@ -1,0 +1,86 @@
+"""How an experiment's ending is judged, from what its processes left behind."""
+
+import signal
+from typing import Any
+
+import pytest
+
+from helpers.child import Result
+from helpers.records import Outcome
+from helpers.verdicts import judge
+from helpers.watch import Verdict
+
+FINISHED, RAISED = Result(value=1), Result(error="ValueError: no")
+FAULT = """Fatal Python error: Segmentation fault
+
+Current thread 0x1 (most recent call first):
+  File "/lesson/rows.py", line 54 in read
+  File "/helpers/child.py", line 77 in _carry_out
+"""
+
+
+def verdict(reason: str = "", kernel_kills: int | None = 0) -> Verdict:
+    return Verdict(reason, kernel_kills, all_gone=True, cpu_seconds=0.1)
+
+
+@pytest.mark.parametrize(
+    ("seen", "result", "code", "outcome"),
+    [
+        (verdict(), FINISHED, 0, Outcome.FINISHED),
+        (verdict(), RAISED, 0, Outcome.RAISED),
+        (verdict(kernel_kills=1), None, -9, Outcome.KILLED),
+        (verdict(kernel_kills=1), RAISED, 0, Outcome.KILLED),  # a worker was killed
+        (verdict(kernel_kills=1), FINISHED, 0, Outcome.FINISHED),  # and was not missed
+        (verdict("over budget"), None, -9, Outcome.KILLED),
+        (verdict("over budget"), FINISHED, -9, Outcome.FINISHED),  # it had just finished
+        (verdict(kernel_kills=None), None, -9, Outcome.KILLED),  # the count went with its scope
+        (verdict(kernel_kills=None), None, -11, Outcome.CRASHED),
+        (verdict(kernel_kills=None), RAISED, 0, Outcome.RAISED),
+        (verdict("timed out"), None, -9, Outcome.TIMED_OUT),
+        (verdict("stopped"), None, -9, Outcome.STOPPED),
+        (verdict(), None, -9, Outcome.CRASHED),
+        (verdict(), None, 3, Outcome.CRASHED),
+        (None, FINISHED, 0, Outcome.CRASHED),
+    ],
+)
+def test_every_ending_has_its_outcome(
+    seen: Verdict | None, result: Result | None, code: int, outcome: Outcome
+) -> None:
+    assert judge(seen, result, code=code, stderr="", timeout=1)[0] is outcome
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"seen": None}, "the watcher died, and nothing held the budget: run it again"),
+        ({"seen": verdict("timed out"), "timeout": 2.5}, "not finished after 2.5 s"),
+        ({"code": 3}, "the process left without a result (exit code 3)"),
+        (
+            {"code": 1, "stderr": "Traceback\nOSError: no space left\n\n"},
+            "the process left without a result (exit code 1); its last words: "
+            "OSError: no space left",
+        ),
+        ({"code": None}, "the process left without a result (exit code None)"),
+        ({"code": -9}, "SIGKILL, not by its budget: the machine itself may be out of memory"),
+        ({"code": -11, "stderr": FAULT}, "SIGSEGV (Segmentation fault), at rows.py line 54"),
+        ({"code": -15}, "SIGTERM (Terminated)"),
+        ({"result": RAISED}, "ValueError: no"),
+    ],
+)
+def test_every_failure_has_its_words(given: dict[str, Any], words: str) -> None:
+    settled: dict[str, Any] = {"seen": verdict(), "result": None, "code": 0, "stderr": ""}
+    settled = settled | {"timeout": 1.0} | given
+    assert judge(settled.pop("seen"), settled.pop("result"), **settled)[1] == words
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGRTMIN"), reason="no real-time signals here")
+def test_a_signal_without_a_name_has_its_number() -> None:
+    number = signal.SIGRTMIN + 6
+    words = judge(verdict(), None, code=-number, stderr="", timeout=1)[1]
+    assert words.startswith(f"signal {number}")
+
+
+def test_where_there_is_no_sigkill_a_lost_count_is_no_kill(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(signal, "SIGKILL")  # Windows
+    seen = verdict(kernel_kills=None)
+    assert judge(seen, None, code=3221225477, stderr="", timeout=1)[0] is Outcome.CRASHED
