@@ -28,7 +28,7 @@ Indices = ArrayLike | range
 _MOST_ROWS = WINDOWS**2  # every row has its own pair of window starts
 _FEWEST_VALUES = 8  # in a row: fewer, and two rows might be equal by chance
 _MOST_ROW_BYTES = 1 << 24
-_SLICE_BYTES = 1 << 17  # made at a time: the temporaries stay in a core's cache
+_SLICE_BYTES = 1 << 20  # made at a time: the temporaries stay in the processor's cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +133,9 @@ class Recipe:
     def _slices(self, indices: Labels) -> Iterator[tuple[slice, Labels, Labels, Labels]]:
         """Yield slices that fit the cache, each with its rows' labels and two window starts."""
         labels = self._labels(indices)
-        keys = _mixed(indices.astype(np.uint32) + self._tables.row_shift).astype(np.int64)
-        first, second = keys // WINDOWS, keys % WINDOWS
+        keys = _mixed(indices.astype(np.uint32) + self._tables.row_shift)
+        first = (keys >> np.uint32(16)).astype(np.int64)  # 0 to WINDOWS - 1, as the second
+        second = (keys & np.uint32(WINDOWS - 1)).astype(np.int64)
         for start in range(0, len(indices), self._slice_rows):
             part = slice(start, start + self._slice_rows)
             yield part, labels[part], first[part], second[part]

@@ -65,12 +65,20 @@ class ShuffledBlocks(IterableDataset[Batch]):
         threads: int = 4,
         batches_per_message: int = 16,
     ) -> None:
+        if threads < 1:
+            raise ValueError(f"threads={threads}: pass 1 or more")
         self._columns = _open_columns(rows_path, rows_name, labels_path, labels_name)
-        rows = self._columns[0]
-        mix_rows = _count_mix_rows(self._columns, mix_bytes)
+        rows, mix_rows = self._columns[0], _count_mix_rows(self._columns, mix_bytes)
+        if block_rows is None:
+            block_rows = _choose_block_rows(rows, mix_rows)
+        elif block_rows % rows.chunk_rows and block_rows != rows.rows:
+            raise ValueError(
+                f"block_rows={block_rows} cuts chunks of {rows.chunk_rows} rows: "
+                f"pass a multiple of {rows.chunk_rows}"
+            )
         self._order = BlockOrder(
             rows=rows.rows,
-            block_rows=block_rows or _choose_block_rows(rows, mix_rows),
+            block_rows=block_rows,
             mix_rows=mix_rows,
             batch_size=batch_size,
             batches_per_message=batches_per_message,
@@ -178,7 +186,7 @@ class ShuffledBlocks(IterableDataset[Batch]):
     def _read(
         self, order: BlockOrder, place: Place
     ) -> Iterator[tuple[list[int], list[torch.Tensor]]]:
-        mix_rows = order.mix_rows // place.workers
+        mix_rows = min(order.mix_rows // place.workers, order.rows)
         mixes = read_mixes(order.mixes(place), self._columns, mix_rows, self._threads)
         with closing(mixes):
             sizes = map(sum, order.messages(place))
@@ -203,10 +211,9 @@ def _open_columns(
 
 
 def _count_mix_rows(columns: Sequence[Column], mix_bytes: str | int) -> int:
-    """Return how many rows half of the memory holds, or how many there are."""
+    """Return how many rows half of the memory holds."""
     row_bytes = sum(column.row_bytes for column in columns)
-    fitting = parse_size(mix_bytes) // (2 * row_bytes + _PICK_BYTES)
-    return min(fitting, columns[0].rows + columns[0].chunk_rows)
+    return parse_size(mix_bytes) // (2 * row_bytes + _PICK_BYTES)
 
 
 def _choose_block_rows(rows: Column, mix_rows: int) -> int:

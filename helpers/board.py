@@ -92,9 +92,10 @@ class Board:
         """Note that a batch has been asked for."""
         self._floats[10] = time.monotonic()
 
-    def stop_waiting(self) -> None:
-        """Note that no batch is being waited for."""
+    def stop_waiting(self, waited: float) -> None:
+        """Note that no batch is being waited for any more, and for how long one was."""
         self._floats[10] = 0.0
+        self._floats[7] += waited
 
     def expect(self, batches: int) -> None:
         """Add to the number of batches that are to come."""
@@ -102,11 +103,10 @@ class Board:
 
     def add_batch(self, *, samples: int, data_bytes: int, waiting: float) -> None:
         """Add a batch that has just arrived."""
-        self.stop_waiting()
+        self.stop_waiting(waiting)
         self._ints[3] += samples
         self._ints[4] += 1
         self._ints[5] += data_bytes
-        self._floats[7] += waiting
 
     def add_work(self, seconds: float) -> None:
         """Add the time spent on a batch."""

@@ -58,8 +58,11 @@ class Group:
         return 0
 
     def pids(self) -> list[int]:
-        """Return the processes in the group now."""
-        return [int(pid) for pid in (self.path / "cgroup.procs").read_text().split()]
+        """Return the processes in the group now: none when the group has gone."""
+        try:
+            return [int(pid) for pid in (self.path / "cgroup.procs").read_text().split()]
+        except OSError:
+            return []
 
     def remove(self) -> bool:
         """Remove the group, and say whether it is gone. It must be empty."""

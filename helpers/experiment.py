@@ -138,7 +138,7 @@ class Experiment:
                 return False
             if (self.spare.folder / "result").exists():
                 over_for += POLL_SECONDS
-            view.update(self.samples)
+            view.update(self.samples[:])  # the reader thread adds to the list meanwhile
             if view.stop_requested():
                 return True
         return False

@@ -79,9 +79,9 @@ class EndView(NoView):
             return
         from IPython.display import display
 
-        from helpers.plots import mimebundle as full
+        from helpers.plots import last_words
 
-        display(full(run), raw=True)
+        display(last_words(run), raw=True)
         DRAWN.note(run)
 
 

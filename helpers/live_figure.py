@@ -47,7 +47,7 @@ class LiveFigure:
             self._draw_background()
         self._canvas.restore_region(self._background)
         self._draw_memory(memory)
-        self._draw_throughput(throughput, counted=samples[-1].counters.samples if samples else 0)
+        self._draw_throughput(throughput)
         return encode_png(np.asarray(self._canvas.buffer_rgba()))
 
     def _outgrown_by(self, memory: Memory, throughput: Throughput) -> bool:
@@ -89,7 +89,9 @@ class LiveFigure:
             self._left.draw_artist(artist)
         self._left.draw_artist(self._memory_title)
 
-    def _draw_throughput(self, throughput: Throughput, counted: int) -> None:
+    def _draw_throughput(self, throughput: Throughput) -> None:
+        drawn = self._thinned.samples  # not the caller's: they may be more by now
+        counted = throughput.rate.size and drawn[-1].counters.samples
         self._rate_title.set_text(
             f"Throughput: {format_rate(throughput.rate[-1])}" if counted else "No batch yet"
         )

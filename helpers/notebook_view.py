@@ -81,13 +81,13 @@ class NotebookView:
 
     def finish(self, run: Run) -> None:
         """Put the finished figure in the frames' place, and take the button away."""
-        from helpers.plots import mimebundle
+        from helpers.plots import last_words
 
         self._button.remove()
         if self._image is None:
-            display(mimebundle(run), raw=True)
+            display(last_words(run), raw=True)
         else:
-            update_display(mimebundle(run), raw=True, display_id=self._image.display_id)
+            update_display(last_words(run), raw=True, display_id=self._image.display_id)
         live.DRAWN.note(run)
 
     def stop_requested(self) -> bool:

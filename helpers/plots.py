@@ -26,10 +26,13 @@ __all__ = [
     "draw_run",
     "draw_sweep",
     "draw_throughput",
+    "last_words",
     "mimebundle",
     "sweep",
     "words_and_numbers",
 ]
+
+_SHORTEST_CURVE = 0.1  # seconds
 
 
 def draw_run(run: Run) -> Picture:
@@ -50,6 +53,11 @@ def before_after(bad: Run, cured: Run, guess: Guess | None = None) -> Picture:
 def mimebundle(run: Run) -> dict[str, Any]:
     """Return a run as a notebook keeps it: words, the figure, and the numbers as JSON."""
     return {**words_and_numbers(run), "text/html": draw_run(run).html()}
+
+
+def last_words(run: Run) -> dict[str, Any]:
+    """Return what a view leaves behind: the same, but words only for a run too short for a curve."""
+    return mimebundle(run) if run.seconds >= _SHORTEST_CURVE else words_and_numbers(run)
 
 
 def words_and_numbers(run: Run) -> dict[str, Any]:

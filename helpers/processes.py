@@ -27,8 +27,11 @@ def end_all(
     no sessions; `listed` names members another way, such as a cgroup's list.
     """
     started = time.monotonic()
+    seen: set[int] = set()
     while time.monotonic() - started < patience:
-        alive = [pid for pid in members(session, known) | set(listed()) if _is_alive(pid)]
+        # A dying process may be on no list any more while it still gives its memory back.
+        seen |= members(session, known) | set(listed())
+        alive = [pid for pid in seen if _is_alive(pid)]
         if not alive:
             return True
         waited_enough = time.monotonic() - started > TRACKER_SECONDS

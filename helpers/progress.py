@@ -32,17 +32,19 @@ def track(
     if seconds is not None and not seconds > 0:
         raise ValueError(f"seconds is {seconds}: pass a number above zero, or leave it out")
     board = _board()
-    ours = board is not None and board.owner == os.getpid()
-    if board is not None and ours:
-        board.begin_to_wait()  # before iter(): starting workers is waiting, too
     start = clock()
-    batches = _until(_iterator(loader), seconds, start, clock)
     if board is None:
-        return _shown(batches, _length(loader))
-    if not ours:  # a worker of the run: nobody reads its bar, nobody its counts
-        return batches
+        return _shown(_until(_iterator(loader), seconds, start, clock), _length(loader))
+    if board.owner != os.getpid():  # a worker of the run: nobody reads its bar, nobody its counts
+        return _until(_iterator(loader), seconds, start, clock)
+    board.begin_to_wait()  # before iter(): starting workers is waiting, too
+    try:
+        iterator = _iterator(loader)
+    except BaseException:
+        board.stop_waiting(clock() - start)
+        raise
     board.expect(_length(loader) or 0)
-    return _published(batches, board, start, clock)
+    return _published(_until(iterator, seconds, start, clock), board, start, clock)
 
 
 def count(batch: object) -> tuple[int, int]:
@@ -123,8 +125,8 @@ def _published(
                 asked = clock()
                 board.add_work(asked - arrived)
                 board.begin_to_wait()
-    finally:
-        board.stop_waiting()
+    finally:  # the loader has ended, or failed, or the loop was left
+        board.stop_waiting(clock() - asked)
 
 
 def _shown(batches: Iterator[Batch], length: int | None) -> Iterator[Batch]:

@@ -38,11 +38,12 @@ def scale() -> Scale:
     """Return the scale that LARGER_THAN_RAM_SCALE names: test, workshop (the default) or full.
 
     At full scale the data is 1.25 times this machine's RAM, and the budget what is available now
-    less a reserve, so that an experiment dies and never the machine. The data folder is `../data`
-    as seen from a notebook, or what LARGER_THAN_RAM_DATA names. Raises ValueError for another name.
+    less a reserve, so that an experiment dies and never the machine. Each scale has a folder of
+    its own in `../data`, as seen from a notebook, or in what LARGER_THAN_RAM_DATA names. Raises
+    ValueError for another name.
     """
     name = os.environ.get(VARIABLE, "workshop")
-    folder = Path(os.environ.get("LARGER_THAN_RAM_DATA", "../data"))
+    folder = Path(os.environ.get("LARGER_THAN_RAM_DATA", "../data"), name)
     if name == "test":
         return Scale(name, 512 * _MIB, 2 * _GIB, folder)
     if name == "workshop":

@@ -114,8 +114,7 @@ class Watch:
     def _listed(self) -> list[int]:
         """Return living processes also where they have left the experiment's session."""
         if self.group is not None:
-            with contextlib.suppress(OSError):  # a systemd scope goes with its last process
-                return self.group.pids()
+            return self.group.pids()
         return [process.pid for process in self.sampler.cheap().processes]
 
     def _is_worth_handing_on(self, sample: Sample) -> bool:

@@ -45,11 +45,11 @@ def left_since(
     """Return what appeared since `before`, is not allowed, and does not go away."""
     started = time.monotonic()
     left = traces() - before - allowed()
+    if any(f"file {SHARED_MEMORY}" in line for line in left):
+        left -= _shared_memory_of_others()
     while left and time.monotonic() - started < patience:
         time.sleep(0.02)
         left &= traces() - allowed()
-    if left:
-        left -= _shared_memory_of_others()
     return sorted(_described(line) for line in left)
 
 

@@ -39,7 +39,7 @@ class CannotBeSentToWorkers(Rows):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__ = state
-        if multiprocessing.parent_process() is not None:
+        if multiprocessing.current_process().name != "MainProcess":
             raise AttributeError("no such row in a worker")
 
 

@@ -119,6 +119,7 @@ def test_a_group_that_is_in_use_is_not_removed(group: Group) -> None:
         process.kill()
     assert group.remove()
     assert group.remove()  # a second time is no error
+    assert group.pids() == []
 
 
 def test_version_1_makes_a_group_below_our_own(machine: Machine) -> None:

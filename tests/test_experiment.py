@@ -38,7 +38,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no for
 
 def run(function: Callable[..., Any], *args: Any, **options: Any) -> Run:
     """Run with a budget and a time that are enough, and without a view."""
-    settled = {"ram_budget": BUDGET, "timeout": 120, "view": NoView()}
+    settled: dict[str, Any] = {"ram_budget": BUDGET, "timeout": 120, "view": NoView()}
     return experiment.run(function, *args, **(settled | options))
 
 

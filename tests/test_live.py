@@ -264,6 +264,21 @@ def test_a_frame_shows_what_the_finished_figure_shows_in_the_same_place() -> Non
     assert frame[:, :, 3].min() == 1
 
 
+class GrowsWhileRead(list[Sample]):
+    """A list that another thread appends to whenever somebody has read it."""
+
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        self.append(sample(len(self), counters=counted(len(self) + 1)))
+        return found
+
+
+def test_samples_that_come_while_a_frame_is_drawn_wait_for_the_next() -> None:
+    figure, samples = LiveFigure("growing", GIB, "watcher"), GrowsWhileRead()
+    for _ in range(4):
+        assert figure.frame(samples)
+
+
 def test_a_frame_without_samples_can_be_drawn() -> None:
     assert LiveFigure("a loop", GIB, "watcher").frame([])
 

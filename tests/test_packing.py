@@ -53,7 +53,7 @@ def test_a_call_is_unpacked_as_it_was_packed() -> None:
         (Local, "Rows was defined in a plain cell"),
         (defined_inside()[0], "inner was defined inside a function"),
         (functools.partial(plain_function), "one_epoch was defined in a plain cell"),
-        (functools.partial(lesson_functions.add, key=lambda: 1), "<lambda> is a lambda"),
+        (functools.partial(sorted, key=lambda row: row), "<lambda> is a lambda"),
         (Local().__repr__, "Rows was defined in a plain cell"),
     ],
 )
@@ -85,7 +85,7 @@ def test_an_argument_that_only_the_notebook_has_is_refused_by_name(
 
 
 @pytest.mark.parametrize(
-    "argument", [threading.Lock(), (n for n in ()), lesson_functions.Stubborn()]
+    "argument", [threading.Lock(), (n for n in "rows"), lesson_functions.Stubborn()]
 )
 def test_an_argument_that_cannot_be_pickled_is_refused_with_its_reason(argument: Any) -> None:
     with pytest.raises(TypeError, match=r"the arguments of add cannot be pickled \(.+\): pass pa"):

@@ -27,6 +27,7 @@ from helpers.plots import (
     draw_run,
     draw_sweep,
     draw_throughput,
+    last_words,
     mimebundle,
     sweep,
     words_and_numbers,
@@ -388,3 +389,10 @@ def test_a_run_with_other_workers_draws_the_sum_of_rss() -> None:
     assert "RSS, summed" not in words(draw_memory(finished_run()))
     many = tuple(replace(s, processes=5, rss_bytes=2 * GIB) for s in finished_run().samples)
     assert "RSS, summed" in words(draw_memory(finished_run(samples=many)))
+
+
+def test_a_run_too_short_for_a_curve_leaves_words_until_it_is_asked_for() -> None:
+    short, long = finished_run(seconds=0.05), finished_run(seconds=1)
+    assert "text/html" not in last_words(short)
+    assert "text/html" in mimebundle(short)
+    assert "text/html" in last_words(long)

@@ -93,6 +93,20 @@ def test_a_listed_process_is_ended_in_whatever_session_it_is(
         assert not is_running(listed.pid)
 
 
+def test_a_listed_process_is_waited_for_also_when_it_is_on_no_list_any_more(
+    leader: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a dying process is, until its memory has been given back."""
+    said(leader)
+    with start(WAITS) as listed:
+        said(listed)
+        lists = iter([[listed.pid]])
+        with monkeypatch.context() as patch:
+            patch.setattr(processes, "kill", lambda pid: None if pid == listed.pid else kill(pid))
+            assert not end_all(leader.pid, listed=lambda: next(lists, []), patience=0.2)
+        listed.kill()
+
+
 def test_without_proc_descendants_and_known_processes_are_members(
     leader: subprocess.Popen[str], tmp_path: Path
 ) -> None:

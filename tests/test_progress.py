@@ -86,14 +86,31 @@ def test_an_exception_in_the_loop_passes_and_the_work_before_it_counts(board: Bo
     assert board.read() == Counters(4, 1, 64, 1.0, 0.5, None)
 
 
-def test_an_exception_in_the_loader_passes(board: Board) -> None:
+def test_an_exception_in_the_loader_passes_and_the_wait_for_it_counts(board: Board) -> None:
+    clock = Clock()
+
     def breaks() -> Iterator[torch.Tensor]:
         yield torch.zeros(2)
+        clock.now += 12.0
         raise OSError("the disk is gone")
 
     with pytest.raises(OSError, match="the disk is gone"):
-        list(track(breaks()))
-    assert board.read().batches == 1
+        list(track(breaks(), clock=clock))
+    assert (board.read().batches, board.read().waiting_seconds) == (1, 12.0)
+
+
+def test_a_wait_that_is_going_on_is_seen_from_outside(board: Board) -> None:
+    seen = []
+
+    def looks() -> Iterator[torch.Tensor]:
+        for _ in range(3):
+            seen.append(board.read().waiting_seconds)
+        yield torch.zeros(2)
+
+    for _ in track(looks()):
+        after = [board.read().waiting_seconds for _ in range(2)]
+    assert 0 < seen[0] < seen[1] < seen[2] < after[0] == after[1]
+    assert board.read().waiting_seconds >= after[1]
 
 
 def test_two_loops_add_up(board: Board) -> None:
@@ -134,6 +151,13 @@ def test_seconds_that_cannot_be_are_refused(seconds: float) -> None:
 def test_what_cannot_be_iterated_is_refused_before_the_loop(thing: Any) -> None:
     with pytest.raises(TypeError, match=r"track got \w+, which cannot be iterated: pass a Data"):
         track(thing)
+
+
+def test_after_a_refusal_nothing_is_waited_for(board: Board) -> None:
+    with pytest.raises(TypeError):
+        track(7)  # type: ignore[arg-type]
+    first = board.read().waiting_seconds
+    assert board.read().waiting_seconds == first
 
 
 def test_a_type_error_inside_the_loader_is_not_mistaken_for_it(board: Board) -> None:

@@ -1,10 +1,12 @@
 """How fast data is made and checked, beside plain writing and plain copying in the same run.
 
-Rounds alternate, so that both sides meet the same disk and the same neighbours, and the best
-round of each side is compared: what disturbs a round only ever makes it slower.
+The sides take turns, so that both meet the same disk and the same neighbours, and the best
+round of each is compared: what disturbs a round only ever makes it slower. Who goes first changes,
+because who writes after the other may get the memory pages that the other has just given back.
 """
 
 import os
+import random
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,16 +20,17 @@ pytestmark = pytest.mark.benchmark
 
 WRITTEN = 1 << 29
 CHECKED = 1 << 26
-ROUNDS = 9
+ROUNDS = 15
 
 
 def best_seconds(*sides: Callable[[], object], rounds: int = ROUNDS) -> list[float]:
-    """Return the best time of each side over alternating rounds, after one that does not count."""
+    """Return the best time of each side over rounds in random order; the first does not count."""
     best = [float("inf")] * len(sides)
+    order = random.Random(0)
     for counted in [False] + [True] * rounds:
-        for side, work in enumerate(sides):
+        for side in order.sample(range(len(sides)), len(sides)):
             start = time.perf_counter()
-            work()
+            sides[side]()
             if counted:
                 best[side] = min(best[side], time.perf_counter() - start)
     return best

@@ -48,10 +48,18 @@ PLAIN = (
 
 
 def _peer(
-    name: str, title: str, variant: str = "", store: str = "", module: str = ""
+    name: str,
+    title: str,
+    variant: str = "",
+    *,
+    module: str = "",
+    store: str = "",
+    environment: str = "",
 ) -> Contestant:
+    """Return a peer whose module, store and environment have its own name, or those given."""
     module = module or name
-    return Contestant(name, title, "peer", store or module, module, variant, environment=module)
+    environment = environment or module
+    return Contestant(name, title, "peer", store or module, module, variant, environment)
 
 
 PEERS = (
@@ -64,9 +72,21 @@ PEERS = (
     _peer("litdata", "litdata"),
     _peer("mosaicml", "mosaicml-streaming"),
     _peer("grain", "grain, array_record"),
+    _peer("array-record", "array_record, batches", module="array_record", store="grain",
+          environment="grain"),
     _peer("torchdata", "torchdata nodes", store="npy"),
-)
+)  # fmt: skip
 
-OURS: tuple[Contestant, ...] = ()
+_FORMATS = (
+    ("npy", ".npy"),
+    ("hdf5", "HDF5"),
+    ("hdf5-lzf", "HDF5 lzf"),
+    ("hdf5-gzip", "HDF5 gzip"),
+)
+OURS = tuple(
+    Contestant(f"ours-{variant}-{store}", f"{title}, {format}", "ours", store, "ours", variant)
+    for variant, title in (("blocks", "ShuffledBlocks"),)
+    for store, format in _FORMATS
+)
 
 EVERYBODY = LIMITS + OURS + PLAIN + PEERS

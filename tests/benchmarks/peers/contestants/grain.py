@@ -11,16 +11,14 @@ from array_record.python.array_record_module import (  # type: ignore[import-not
 from numpy.typing import NDArray
 
 from ..records import Source
+from .array_record import LABEL_BYTES, NAME
 from .blocks_of import numbered_blocks
 from .mixed_blocks import Batch
-
-_NAME = "rows.array_record"
-_LABEL_BYTES = 8
 
 
 def make(source: Source) -> None:
     """Write a record for each row, in groups of one, which random access wants."""
-    writer = ArrayRecordWriter(str(source.folder / _NAME), "group_size:1,uncompressed")
+    writer = ArrayRecordWriter(str(source.folder / NAME), "group_size:1,uncompressed")
     for block in numbered_blocks(source):
         for row, label in zip(block.rows, block.labels, strict=True):
             writer.write(row.tobytes() + label.tobytes())
@@ -32,8 +30,8 @@ class _Decode:
         self.row_shape = row_shape
 
     def __call__(self, record: bytes) -> tuple[NDArray[np.float32], np.int64]:
-        row = np.frombuffer(record[:-_LABEL_BYTES], np.float32).reshape(self.row_shape)
-        return row, np.frombuffer(record[-_LABEL_BYTES:], np.int64)[0]
+        row = np.frombuffer(record[:-LABEL_BYTES], np.float32).reshape(self.row_shape)
+        return row, np.frombuffer(record[-LABEL_BYTES:], np.int64)[0]
 
 
 class _Tensors:
@@ -49,7 +47,7 @@ class _Tensors:
 
 def load(source: Source, _variant: str) -> Iterable[Batch]:
     """Return its usual pipeline, with its own number of read threads."""
-    records = grain.sources.ArrayRecordDataSource(str(source.folder / _NAME))
+    records = grain.sources.ArrayRecordDataSource(str(source.folder / NAME))
     batches = (
         grain.MapDataset.source(records)
         .shuffle(seed=source.seed)

@@ -1,0 +1,80 @@
+"""What watching costs the one who is watched: the live view, the samples and `track` together."""
+
+import signal
+import statistics
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from observed_loops import bare_and_observed
+
+from helpers import notebook_view
+from helpers.bench import bench
+from helpers.experiment import run
+from helpers.notebook_view import NotebookView
+from helpers.records import Run, Sample
+from helpers.units import format_bytes
+
+pytestmark = [
+    pytest.mark.benchmark,
+    pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="the watcher cannot be paused"),
+]
+PAIRS = 15
+MOST = 1.05
+
+
+class DrawsWhatIsNew:
+    """The notebook's own live view, which stands still when the watcher does."""
+
+    def __init__(self, view: NotebookView) -> None:
+        self.view, self.seen = view, 0
+
+    def update(self, samples: Sequence[Sample]) -> None:
+        if len(samples) > self.seen:
+            self.seen = len(samples)
+            self.view.update(samples)
+
+    def finish(self, record: Run) -> None:
+        """Draw nothing: what it costs comes after the run."""
+
+    def stop_requested(self) -> bool:
+        return self.view.stop_requested()
+
+
+def zeros(path: Path, size: int) -> Path:
+    """Make a .npy file of zeros without writing them."""
+    header = {"descr": "<f4", "fortran_order": False, "shape": (size // 512, 128)}
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        file.truncate(file.tell() + size)
+    return path
+
+
+@pytest.mark.parametrize("size", [64 * 2**20, 2 * 2**30])
+def test_watching_slows_an_epoch_by_at_most_a_twentieth(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # There is no front end here: frames are drawn and encoded, and sent nowhere.
+    shown: list[object] = []
+    monkeypatch.setattr(notebook_view, "display", lambda *_, **__: type("H", (), {"display_id": 0}))
+    monkeypatch.setattr(notebook_view, "update_display", lambda *words, **__: shown.append(words))
+    path = zeros(tmp_path / "rows.npy", size)
+    bench.warm_up()
+    assert bench.waiting is not None
+    view = DrawsWhatIsNew(NotebookView("an epoch", 2**30, "watcher", widgets=False))
+    record = run(
+        bare_and_observed, path, bench.waiting.watcher.pid, PAIRS, ram_budget="1 GiB", view=view
+    )
+    path.unlink()
+    assert record.finished, record
+    bare, observed = (statistics.median(times) for times in zip(*record.value, strict=True))
+    ratio = statistics.median(seen / alone for alone, seen in record.value)
+    sys.stdout.write(
+        f"\nobserver, {format_bytes(size)} mapped: {ratio - 1:+.1%} (medians of {PAIRS} pairs: "
+        f"{bare:.3f} s bare, {observed:.3f} s observed; {len(record.samples)} samples, "
+        f"{len(shown)} frames)\n"
+    )
+    assert len(shown) > PAIRS / 4  # the view was drawing
+    assert ratio <= MOST

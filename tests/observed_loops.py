@@ -1,0 +1,61 @@
+"""What the benchmarks of the observer give to `run`."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from helpers.progress import track
+
+ROWS, BATCH = 32_768, 256  # of an epoch
+
+
+class Mapped(Dataset[torch.Tensor]):
+    """Copies one row of a memory map; an epoch takes rows from all over it."""
+
+    def __init__(self, path: Path) -> None:
+        self.rows = np.load(path, mmap_mode="r")
+        self.step = len(self.rows) // ROWS
+
+    def __len__(self) -> int:
+        return ROWS
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        return torch.from_numpy(np.array(self.rows[index * self.step]))
+
+
+def bare_and_observed(path: Path, watcher: int, pairs: int) -> list[tuple[float, float]]:
+    """Return the seconds of so many epochs without an observer, each paired with one with it.
+
+    Between the two nothing differs but that the watcher stands still, and with it the view, which
+    gets no new samples, and that the loop is tracked.
+    """
+    dataset = Mapped(path)
+    loader = DataLoader(dataset, batch_size=BATCH)
+    assert float(dataset.rows.sum()) == 0  # maps every page
+    seconds: list[tuple[float, float]] = []
+    for pair in range(pairs + 1):
+        timed: dict[str, float] = {}
+        for kind in ("bare", "observed") if pair % 2 else ("observed", "bare"):
+            os.kill(watcher, signal.SIGSTOP if kind == "bare" else signal.SIGCONT)
+            timed[kind] = _time(loader, (lambda batches: batches) if kind == "bare" else track)
+        seconds.append((timed["bare"], timed["observed"]))
+    os.kill(watcher, signal.SIGCONT)
+    return seconds[1:]  # the first pair warms up
+
+
+def _time(loader: Iterable[Any], observe: Callable[[Iterable[Any]], Iterable[Any]]) -> float:
+    start = time.perf_counter()
+    total = sum(float(rows.sum()) for rows in observe(loader))
+    assert total == 0
+    return time.perf_counter() - start
+
+
+def nothing() -> None:
+    """Do nothing."""

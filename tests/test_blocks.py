@@ -1,0 +1,506 @@
+import gc
+import json
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch.utils.data import DataLoader
+
+from data_gen import MadeData, ensure
+from helpers import columns
+from helpers.blocks import ShuffledBlocks
+
+ROWS = 6000
+SMALL = {"batch_size": 64, "mix_bytes": "128 KiB", "block_rows": 50}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("blocks")
+
+
+@pytest.fixture(scope="module")
+def data(folder: Path) -> MadeData:
+    return ensure("npy", folder, rows=ROWS, row_shape=(16,), progress=False, order="sorted")
+
+
+def make(data: MadeData, **changes: Any) -> ShuffledBlocks:
+    return ShuffledBlocks(data.rows_path, data.labels_path, **{**SMALL, **changes})
+
+
+def assert_right(data: MadeData, batches: Any, indices: Any) -> None:
+    count = 0
+    for (rows, labels), wanted in zip(batches, indices, strict=True):
+        assert data.count_wrong(rows, wanted) == 0
+        np.testing.assert_array_equal(labels, data.expected_labels(wanted))
+        count += 1
+    assert count
+
+
+def readers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "reader of a mix"]
+
+
+@pytest.fixture(autouse=True)
+def no_reader_is_left() -> Iterator[None]:
+    yield
+    gc.collect()
+    for thread in readers():
+        thread.join(10)
+    assert not readers()
+
+
+# What it hands out
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        {"file_format": "npy"},
+        {"file_format": "hdf5"},
+        {"file_format": "hdf5", "chunks": (32, 16), "compression": "gzip:4"},
+        {"file_format": "hdf5", "chunks": (32, 16), "compression": "lzf"},
+        {"file_format": "hdf5", "chunks": (500, 4)},
+    ],
+)
+def test_every_row_and_label_is_right_and_comes_once(layout: dict[str, Any], folder: Path) -> None:
+    made = ensure(**layout, folder=folder, rows=ROWS, row_shape=(16,), progress=False)
+    batches = ShuffledBlocks(
+        made.rows_path, made.labels_path, batch_size=64, mix_bytes="256 KiB", seed=5
+    )
+    for epoch in range(2):
+        batches.set_epoch(epoch)
+        indices = list(batches.indices())
+        np.testing.assert_array_equal(np.sort(np.concatenate(indices)), np.arange(ROWS))
+        assert_right(made, batches, indices)
+    assert len(batches) == len(indices) == 94
+
+
+def test_without_labels_a_batch_is_its_rows_alone(data: MadeData) -> None:
+    batches = ShuffledBlocks(data.rows_path, **SMALL)
+    for rows, wanted in zip(batches, batches.indices(), strict=True):
+        assert data.count_wrong(rows, wanted) == 0
+
+
+def test_batches_are_writable_and_their_own(data: MadeData) -> None:
+    for rows, labels in make(data):
+        rows += 1
+        labels += 1
+    assert_right(data, (batches := make(data)), batches.indices())
+    kept = list(batches)
+    assert_right(data, kept, batches.indices())
+
+
+def test_the_order_differs_from_epoch_to_epoch_and_is_the_same_for_the_same_seed(
+    data: MadeData,
+) -> None:
+    def first_labels(batches: ShuffledBlocks) -> list[int]:
+        return next(iter(batches))[1].tolist()
+
+    batches = make(data, seed=3)
+    first = first_labels(batches)
+    batches.set_epoch(1)
+    assert first_labels(batches) != first
+    assert first_labels(make(data, seed=4)) != first
+    assert first_labels(make(data, seed=3, threads=1)) == first
+
+
+def test_ranks_share_the_rows_and_have_as_many_batches(data: MadeData) -> None:
+    ranks = [make(data, rank=rank, ranks=3) for rank in range(3)]
+    indices = [list(rank.indices()) for rank in ranks]
+    np.testing.assert_array_equal(np.sort(np.concatenate(sum(indices, []))), np.arange(ROWS))
+    for rank, wanted in zip(ranks, indices, strict=True):
+        assert len(rank) == len(wanted) == 32
+        assert_right(data, rank, wanted)
+
+
+def test_the_last_batch_is_kept_or_dropped(data: MadeData) -> None:
+    kept = [len(rows) for rows, _ in make(data)]
+    dropped = [len(rows) for rows, _ in make(data, drop_last=True)]
+    assert kept == [64] * 93 + [48]
+    assert dropped == [64] * 93
+
+
+def test_block_and_mix_sizes_suit_the_file_where_they_are_not_given(folder: Path) -> None:
+    for count in (1, 2, 100):
+        made = ensure("npy", folder / f"{count}", rows=count, row_shape=(16,), progress=False)
+        batches = ShuffledBlocks(made.rows_path, made.labels_path)
+        assert_right(made, batches, batches.indices())
+
+
+# Workers
+
+
+_LOOP = """
+import pickle, sys
+from torch.utils.data import DataLoader
+from helpers.blocks import ShuffledBlocks
+
+data = pickle.loads(bytes.fromhex(sys.argv[1]))
+batches = ShuffledBlocks(
+    data.rows_path, data.labels_path, batch_size=64, mix_bytes="256 KiB", batches_per_message=3
+)
+loader = DataLoader(batches, batch_size=None, num_workers=2, multiprocessing_context=sys.argv[2])
+found = zip(batches.unpack(loader), batches.indices(num_workers=2), strict=True)
+print(sum(data.count_wrong(rows, i) + (len(i) << 20) for (rows, labels), i in found) == ROWS << 20)
+"""
+
+
+@pytest.mark.parametrize("start_method", ["fork", "spawn", "forkserver"])
+def test_workers_hand_over_right_rows_under_every_start_method(
+    start_method: str, data: MadeData
+) -> None:
+    # In a process of its own, because a fork server and its folder last as long as their process.
+    program = _LOOP.replace("ROWS", str(ROWS))
+    argv = [sys.executable, "-c", program, pickle.dumps(data).hex(), start_method]
+    ended = subprocess.run(argv, capture_output=True, timeout=120, check=True)
+    assert ended.stdout.decode().split() == ["True"]
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2])
+def test_any_number_of_workers_hands_out_every_row_once(workers: int, data: MadeData) -> None:
+    batches = make(data, batches_per_message=4)
+    indices = list(batches.indices(workers))
+    np.testing.assert_array_equal(np.sort(np.concatenate(indices)), np.arange(ROWS))
+    loader = DataLoader(batches, batch_size=None, num_workers=workers)
+    assert_right(data, batches.unpack(loader), indices)
+
+
+def test_a_loop_over_messages_says_what_to_do(data: MadeData) -> None:
+    loader = DataLoader(make(data), batch_size=None, num_workers=1)
+    with pytest.raises(TypeError, match=r"unpack\(loader\)"):
+        for _rows, _labels in loader:
+            pass
+
+
+def test_workers_that_persist_are_refused(data: MadeData) -> None:
+    batches = make(data)
+    loader = DataLoader(batches, batch_size=None, num_workers=1, persistent_workers=True)
+    with pytest.raises(ValueError, match="persistent_workers=True"):
+        batches.unpack(loader)
+
+
+def test_more_workers_than_blocks_are_refused_and_nothing_hangs(data: MadeData) -> None:
+    batches = make(data, block_rows=ROWS, mix_bytes="8 MiB")
+    loader = DataLoader(batches, batch_size=None, num_workers=2)
+    with pytest.raises(ValueError, match="more than the 1 blocks"):
+        batches.unpack(loader)
+    with pytest.raises(ValueError, match="more than the 1 blocks"):
+        next(iter(loader))
+
+
+def test_it_pickles_small_and_holds_nothing_before_its_first_batch(data: MadeData) -> None:
+    before = threading.active_count()
+    batches = make(data)
+    assert threading.active_count() == before
+    assert len(pickle.dumps(batches)) < 10_000
+    next(iter(batches))
+    assert len(pickle.dumps(batches)) < 10_000
+    assert_right(data, pickle.loads(pickle.dumps(batches)), batches.indices())
+
+
+# Resuming
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_saved_state_leaves_exactly_the_batches_that_were_left(
+    workers: int, data: MadeData
+) -> None:
+    def loop(batches: ShuffledBlocks) -> Iterator[Any]:
+        return batches.unpack(DataLoader(batches, batch_size=None, num_workers=workers))
+
+    for done in (0, 1, 5, 16, 33, 93, 94):
+        batches = make(data, batches_per_message=5)
+        batches.set_epoch(2)
+        indices = list(batches.indices(workers))
+        running = loop(batches)
+        assert len(list(islice(running, done))) == done
+        state = json.loads(json.dumps(batches.state_dict()))
+        del running
+        resumed = make(data, batches_per_message=5, threads=1)
+        resumed.load_state_dict(state)
+        resumed.set_epoch(2)
+        found = list(loop(resumed))
+        assert len(found) == len(indices) - done
+        if found:
+            assert_right(data, found, indices[done:])
+        assert resumed.state_dict()["batches"] == 94
+        again = loop(resumed)  # the next iteration is a whole one
+        assert_right(data, [next(again)], indices[:1])
+
+
+def test_a_resumed_epoch_can_be_saved_again(data: MadeData) -> None:
+    batches = make(data)
+    indices = list(batches.indices())
+    for done in range(0, 90, 10):
+        state = batches.state_dict()
+        assert state["batches"] == done
+        batches = make(data)
+        batches.load_state_dict(state)
+        assert_right(data, islice(batches, 10), indices[done : done + 10])
+
+
+def test_another_epoch_forgets_the_place(data: MadeData) -> None:
+    batches = make(data)
+    batches.load_state_dict({**batches.state_dict(), "batches": 50})
+    batches.set_epoch(1)
+    assert len(list(batches)) == 94
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"seed": 1}, "seed is 0, here it is 1"),
+        ({"batch_size": 32}, "batch_size is 64, here it is 32"),
+        ({"block_rows": 40}, "block_rows is 50, here it is 40"),
+        ({"mix_bytes": "64 KiB"}, "mix_rows is"),
+        ({"rank": 1, "ranks": 2}, "rank is 0, here it is 1"),
+    ],
+)
+def test_a_state_of_another_reader_is_refused(
+    change: dict[str, Any], words: str, data: MadeData
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        make(data, **change).load_state_dict(make(data).state_dict())
+
+
+def test_a_state_of_another_file_or_version_is_refused(data: MadeData, folder: Path) -> None:
+    other = ensure("npy", folder / "other", rows=ROWS, row_shape=(16,), seed=1, progress=False)
+    state = make(data).state_dict()
+    with pytest.raises(ValueError, match="its files is"):
+        make(other).load_state_dict(state)
+    with pytest.raises(ValueError, match="its version is 0, here it is 1"):
+        make(data).load_state_dict({**state, "version": 0})
+    with pytest.raises(ValueError, match="its version is None"):
+        make(data).load_state_dict({})
+
+
+def test_a_state_with_another_number_of_workers_is_refused(data: MadeData) -> None:
+    batches = make(data)
+    next(running := iter(batches))
+    del running
+    batches.load_state_dict(batches.state_dict())
+    with pytest.raises(ValueError, match="num_workers"):
+        batches.unpack(DataLoader(batches, batch_size=None, num_workers=2))
+
+
+# Threads
+
+
+def test_no_thread_is_left_of_a_dropped_iterator(data: MadeData) -> None:
+    running = iter(make(data))
+    next(running)
+    del running
+    assert not readers()
+
+
+def test_no_thread_is_left_when_the_consumer_raises(data: MadeData) -> None:
+    with pytest.raises(ZeroDivisionError):
+        for _ in make(data):
+            1 / 0  # noqa: B018
+    gc.collect()
+    for thread in readers():  # a traceback may keep the iterator: its threads end all the same
+        thread.join(10)
+    assert not readers()
+
+
+def test_threads_end_by_themselves_while_the_iterator_is_kept(data: MadeData) -> None:
+    running = iter(make(data))
+    next(running)
+    for thread in readers():
+        thread.join(10)
+    assert not readers()
+    assert len(list(running)) == 93
+
+
+@pytest.mark.parametrize("ending", ["", "raise SystemExit(3)", "1 / 0", "import os; os._exit(3)"])
+def test_a_process_that_ends_in_mid_epoch_does_not_hang(ending: str, data: MadeData) -> None:
+    program = f"""
+from helpers.blocks import ShuffledBlocks
+running = iter(ShuffledBlocks({str(data.rows_path)!r}, batch_size=64, mix_bytes="128 KiB"))
+next(running)
+{ending}
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=120)
+    errors = ended.stderr.decode()
+    assert ended.returncode == (1 if "/" in ending else 3 if ending else 0), errors
+    assert "Fatal" not in errors
+    assert ("ZeroDivisionError" in errors) == ("/" in ending)
+
+
+# Files that change, and errors
+
+
+def write(path: Path, values: NDArray[Any]) -> Path:
+    with path.open("wb") as file:  # the same file, other bytes
+        np.save(file, values)
+    return path
+
+
+VALUES = np.arange(4000, dtype=np.float32).reshape(1000, 4)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda path: write(path, VALUES[:900]), "shrank from"),
+        (lambda path: write(path, np.concatenate([VALUES, VALUES])), "grew from"),
+        (lambda path: write(path.with_name("new"), VALUES).replace(path), "was replaced"),
+        (lambda path: path.unlink(), "was removed"),
+    ],
+)
+def test_a_file_that_changes_between_epochs_is_noticed(
+    change: Any, words: str, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "x.npy", VALUES)
+    batches = ShuffledBlocks(path, batch_size=50)
+    assert len(list(batches)) == 20
+    change(path)
+    with pytest.raises(RuntimeError, match=rf"x\.npy {words}"):
+        next(iter(batches))
+
+
+def test_a_file_that_changes_in_mid_epoch_is_noticed(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.npy", VALUES)
+    batches = ShuffledBlocks(path, batch_size=10, block_rows=10, mix_bytes="4 KiB")
+    running = iter(batches)
+    next(running)
+    write(path, VALUES[:500])
+    with pytest.raises((RuntimeError, OSError), match=r"x\.npy"):
+        list(running)
+
+
+def test_a_read_error_comes_once_with_its_rows_and_after_all_rows_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "x.npy", VALUES)
+    batches = ShuffledBlocks(path, batch_size=10, block_rows=10, mix_bytes="8 KiB", threads=3)
+    read = columns._read_at
+
+    def fail(file: Any, offset: int, into: Any) -> None:
+        if offset == 128 + 480 * 16:
+            raise OSError(5, "Input/output error")
+        read(file, offset, into)
+
+    monkeypatch.setattr(columns, "_read_at", fail)
+    running = iter(batches)
+    seen = 0
+    with pytest.raises(OSError, match=r"rows 480 to 489 of .*x\.npy cannot be read \(.*Input"):
+        for _ in running:
+            seen += 1
+    assert 0 < seen < 100
+    assert list(running) == []
+
+
+def test_a_damaged_chunk_is_an_error_with_its_rows_also_from_a_worker(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        made = file.create_dataset("rows", data=VALUES, chunks=(100, 4), compression="gzip")
+        made.id.write_direct_chunk((300, 0), b"damaged")
+    batches = ShuffledBlocks(tmp_path / "x.h5", batch_size=10)
+    with pytest.raises(OSError, match="rows 300 to 399"):
+        list(batches)
+    loader = DataLoader(batches, batch_size=None, num_workers=1)
+    with pytest.raises(OSError, match="rows 300 to 399"):
+        list(batches.unpack(loader))
+
+
+def test_labels_of_another_length_are_refused(tmp_path: Path) -> None:
+    rows, labels = write(tmp_path / "x.npy", VALUES), write(tmp_path / "y.npy", np.arange(999))
+    with pytest.raises(ValueError, match=r"1,000 rows, and .*y\.npy 999 labels"):
+        ShuffledBlocks(rows, labels)
+
+
+def test_files_that_will_not_do_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="check the path"):
+        ShuffledBlocks(tmp_path / "none.npy")
+    np.save(tmp_path / "o.npy", np.array([{}], dtype=object), allow_pickle=True)
+    with pytest.raises(ValueError, match="never unpickled"):
+        ShuffledBlocks(tmp_path / "o.npy")
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["other"] = VALUES
+    with pytest.raises(ValueError, match="no dataset 'rows': it has 'other'"):
+        ShuffledBlocks(tmp_path / "x.h5")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"mix_bytes": "lots"}, "'lots' is not a size"),
+        ({"mix_bytes": "1 KiB"}, "larger mix_bytes"),
+        ({"batch_size": 5000}, "a batch of 5000"),
+        ({"batch_size": 0}, "batch_size=0"),
+        ({"block_rows": 0}, "block_rows=0"),
+        ({"block_rows": 6001, "mix_bytes": "4 MiB"}, "more than the 6000 rows"),
+        ({"threads": 0}, "threads=0"),
+        ({"rank": 3, "ranks": 3}, "rank=3"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(
+    change: dict[str, Any], words: str, data: MadeData
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        make(data, **change)
+
+
+def test_a_block_that_cuts_chunks_is_refused(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.create_dataset("rows", data=VALUES, chunks=(100, 4))
+    with pytest.raises(ValueError, match="block_rows=150 cuts chunks of 100 rows"):
+        ShuffledBlocks(tmp_path / "x.h5", block_rows=150)
+
+
+# Memory
+
+_MEASURE = """
+import sys
+from helpers.blocks import ShuffledBlocks
+
+def anonymous():
+    lines = open("/proc/self/status").read().splitlines()
+    return 1024 * sum(int(l.split()[1]) for l in lines if l.startswith("RssAnon"))
+
+next(iter(ShuffledBlocks(sys.argv[1], batch_size=64, mix_bytes="1 MiB")))  # imports, allocators
+before = anonymous()
+peak = 0
+for _ in ShuffledBlocks(sys.argv[1], batch_size=64, mix_bytes=sys.argv[2]):
+    peak = max(peak, anonymous())
+print(peak - before)
+"""
+
+
+def added_bytes(path: Path, mix_bytes: int) -> int:
+    argv = [sys.executable, "-c", _MEASURE, str(path), str(mix_bytes)]
+    return int(subprocess.run(argv, capture_output=True, check=True, timeout=120).stdout)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+@pytest.mark.parametrize(
+    "layout",
+    [{"file_format": "npy"}, {"file_format": "hdf5", "chunks": (64, 512), "compression": "gzip:1"}],
+)
+def test_memory_is_what_was_asked_for_whatever_the_size_of_the_file(
+    layout: dict[str, Any], tmp_path: Path
+) -> None:
+    mib = 1 << 20
+    for size in (48 * mib, 128 * mib):
+        folder = tmp_path / str(size)
+        made = ensure(**layout, folder=folder, size=size, row_shape=(512,), progress=False)
+        assert 12 * mib < added_bytes(made.rows_path, 16 * mib) < 19 * mib
+        assert added_bytes(made.rows_path, 32 * mib) > 24 * mib  # it is mix_bytes that counts
+        made.rows_path.unlink()
+
+
+def test_batches_are_aligned_for_the_processor(data: MadeData) -> None:
+    rows, _ = next(iter(make(data)))
+    assert rows.data_ptr() % 64 == 0
+    assert rows.dtype == torch.float32

@@ -1,0 +1,119 @@
+"""A kernel that is killed, restarted or interrupted: everything that it started ends by itself."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import leftovers
+import pytest
+
+pytestmark = pytest.mark.skipif(
+    not (hasattr(signal, "SIGKILL") and Path("/proc/self").exists()),
+    reason="it is checked with signals, through /proc",
+)
+RUNS = """
+import sys
+from pathlib import Path
+from lesson_functions import hang_with_two_workers
+from helpers.bench import bench
+from helpers.experiment import run
+from helpers.live import NoView
+
+pids, method = Path(sys.argv[1]), sys.argv[2]
+print("ready", flush=True)
+record = run(
+    hang_with_two_workers, pids, method, ram_budget="2 GiB", timeout=120, view=NoView()
+)
+bench.clear()
+print(record.outcome, len(record.samples) > 0, flush=True)
+sys.stdin.read()
+"""
+WAITS = """
+import sys
+from helpers.bench import bench
+bench.warm_up()
+if sys.argv[1] == "warm":
+    bench.waiting.wait_until_warm()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+EXITS = WAITS.replace("sys.stdin.read()", "")
+
+
+@contextmanager
+def kernel(code: str, *words: object) -> Iterator[subprocess.Popen[str]]:
+    """Start a Python process that plays the kernel, and wait until it is ready."""
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, words)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        yield process
+        process.kill()
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    started = time.monotonic()
+    while not condition():
+        assert time.monotonic() - started < seconds, "waited in vain"
+        time.sleep(0.01)
+
+
+def both_workers_said(pids: Path) -> Callable[[], bool]:
+    return lambda: pids.exists() and len(pids.read_text().split()) == 2
+
+
+@pytest.mark.parametrize(
+    ("enforcer", "method"), [("auto", "spawn"), ("watcher", "spawn"), ("auto", "fork")]
+)
+def test_a_kernel_killed_in_mid_run_leaves_nothing(
+    enforcer: str, method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LARGER_THAN_RAM_ENFORCER", enforcer)
+    before, pids = leftovers.traces(), tmp_path / "pids"
+    with kernel(RUNS, pids, method) as process:
+        wait_for(both_workers_said(pids))
+        during = leftovers.traces() - before
+        assert {f"process {pid}" for pid in pids.read_text().split()} <= during
+        if method == "spawn":
+            assert any("sem.mp-" in line for line in during)
+        process.kill()
+    assert leftovers.left_since(before) == []
+
+
+@pytest.mark.parametrize("spare", ["warm", "importing"])
+def test_a_kernel_killed_while_a_spare_waits_leaves_nothing(spare: str) -> None:
+    before = leftovers.traces()
+    with kernel(WAITS, spare) as process:
+        assert leftovers.traces() - before
+        process.kill()
+    assert leftovers.left_since(before) == []
+
+
+def test_a_kernel_that_ends_puts_its_spare_away_itself() -> None:
+    before = leftovers.traces()
+    with kernel(EXITS, "importing") as process:
+        assert process.wait(timeout=60) == 0
+        assert leftovers.left_since(before, patience=0) == []
+
+
+def test_interrupts_from_outside_stop_the_experiment_and_the_kernel_lives(tmp_path: Path) -> None:
+    before, pids = leftovers.traces(), tmp_path / "pids"
+    with kernel(RUNS, pids, "fork") as process:
+        wait_for(both_workers_said(pids))
+        for _ in range(3):  # an impatient reader
+            process.send_signal(signal.SIGINT)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "stopped True\n"
+        left = leftovers.left_since(before, allowed=lambda: frozenset({f"process {process.pid}"}))
+        assert left == []
+        assert process.poll() is None
