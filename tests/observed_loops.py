@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from helpers.progress import track
 
-ROWS, BATCH = 32_768, 256  # of an epoch
+ROWS, BATCH = 65_536, 256  # of an epoch
 
 
 class Mapped(Dataset[torch.Tensor]):

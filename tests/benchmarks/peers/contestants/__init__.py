@@ -84,9 +84,9 @@ _FORMATS = (
     ("hdf5-gzip", "HDF5 gzip"),
 )
 OURS = tuple(
-    Contestant(f"ours-{variant}-{store}", f"{title}, {format}", "ours", store, "ours", variant)
+    Contestant(f"ours-{variant}-{store}", f"{title}, {words}", "ours", store, "ours", variant)
     for variant, title in (("blocks", "ShuffledBlocks"),)
-    for store, format in _FORMATS
+    for store, words in _FORMATS
 )
 
 EVERYBODY = LIMITS + OURS + PLAIN + PEERS
