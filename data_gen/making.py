@@ -48,8 +48,8 @@ def ensure(
 
     Pass `rows`, or a `size` of all rows: '4 GiB', '1.5x ram', or '4x budget' with `budget`.
     HDF5 takes `chunks` (a shape, or 'auto' for what h5py would pick; None: contiguous) and
-    `compression` ('lzf', 'gzip', 'gzip:9'). `jobs` threads make the rows; their bytes depend on
-    neither. Rows of one axis are named features, others spectrograms.
+    `compression` ('lzf', 'gzip', 'gzip:9'). `jobs` threads make the rows, and do not change
+    their bytes. Rows of one axis are named features, others spectrograms.
 
     Raises ValueError or OSError before any work: for sizes, shapes and layouts that do not fit, too
     little free disk, a folder that cannot be written, and files that are damaged or not ours.

@@ -111,9 +111,7 @@ class BlockOrder:
 
     def indices(self, epoch: int, batches: int = 0, workers: int = 1) -> Iterator[Indices]:
         """Yield the row numbers of each batch behind the first ones, as workers hand them out."""
-        parts = [
-            self._indices(Place(epoch, batches, worker, workers)) for worker in range(workers)
-        ]
+        parts = [self._indices(Place(epoch, batches, worker, workers)) for worker in range(workers)]
         for batch in range(batches, self.batches):
             yield next(parts[batch // self.batches_per_message % workers])
 

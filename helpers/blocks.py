@@ -8,17 +8,18 @@
 
 Labels in the same HDF5 file: ShuffledBlocks("data.h5", "data.h5"). Threads read whole blocks of
 rows ahead, and each value is copied twice: from the file into a mix of blocks, from there into its
-batch. So no DataLoader is needed. Its workers pay where every batch is worth much of Python's time:
+batch. So no DataLoader is needed. Its workers can take over the reading and mixing as well, where
+the loop itself needs much of Python:
 
     loader = DataLoader(batches, batch_size=None, num_workers=2)
     for rows, labels in batches.unpack(loader):
         ...
 
-How an order comes about is told in `block_order`, how rows are read in `mixes` and `columns`.
+Where to read on: `block_order` (which rows when), `mixes` (threads and buffers), `columns` (files),
+`messages` (from workers to the loop).
 """
 
-import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -28,24 +29,29 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from helpers.block_order import BlockOrder, Indices, Place
-from helpers.columns import Column, open_column
-from helpers.messages import Batch, Message, as_batch
-from helpers.mixes import copy_rows, read_mixes
+from helpers.columns import Column, Rows, fingerprint, open_columns
+from helpers.messages import Message, Slots
+from helpers.mixes import copy_rows, make_room, read_mixes
 from helpers.units import parse_size
 
+Batch = Any  # a tensor of rows, or a tuple of rows and labels
+
 _VERSION = 1  # of the order: the same seed gives the same batches, and a state can be resumed
-_BLOCK_BYTES = 1 << 20  # large enough to be read at the disk's speed, small enough to mix many
-_FEWEST_BLOCKS = 32  # in a mix, and in a file, where their size is chosen here
-_PICK_BYTES = 8  # for each row of the mix that is handed out
+_BLOCK_BYTES = 1 << 19  # enough for the disk's speed where several are read at a time
+_FEWEST_BLOCKS = 32  # in a mix, and in a file, where block_rows is chosen here
+_PLACE_BYTES = 8  # of a row in its mix
+_MESSAGE_BYTES = 1 << 22  # so much to copy that the message itself costs little
 
 
 class ShuffledBlocks(IterableDataset[Batch]):
     """Batches of a file's rows, or of `(rows, labels)`, in shuffled blocks.
 
-    Every row comes once in an epoch. Memory is `mix_bytes`, shared out among DataLoader workers,
-    plus a few batches: half of it holds the mix that is handed out, half the next one. The more
-    blocks in a mix the better the shuffle: smaller `block_rows`, or larger `mix_bytes`. Of `ranks`
-    processes, each with its own `rank`, all get as many batches.
+    Every row comes once in an epoch, and without `set_epoch` each epoch has the order of the first.
+    Of `ranks` processes, each with its own `rank`, all get as many batches.
+
+    Memory is `mix_bytes`, shared out among workers, plus a few batches, whatever the file's size:
+    half of it holds the mix that is handed out, half the next one. The more blocks in a mix, the
+    better the shuffle: pass smaller `block_rows`, or larger `mix_bytes`.
     """
 
     def __init__(
@@ -62,26 +68,19 @@ class ShuffledBlocks(IterableDataset[Batch]):
         drop_last: bool = False,
         rank: int = 0,
         ranks: int = 1,
-        threads: int = 4,
-        batches_per_message: int = 16,
+        threads: int = 8,
     ) -> None:
         if threads < 1:
             raise ValueError(f"threads={threads}: pass 1 or more")
-        self._columns = _open_columns(rows_path, rows_name, labels_path, labels_name)
-        rows, mix_rows = self._columns[0], _count_mix_rows(self._columns, mix_bytes)
-        if block_rows is None:
-            block_rows = _choose_block_rows(rows, mix_rows)
-        elif block_rows % rows.chunk_rows and block_rows != rows.rows:
-            raise ValueError(
-                f"block_rows={block_rows} cuts chunks of {rows.chunk_rows} rows: "
-                f"pass a multiple of {rows.chunk_rows}"
-            )
+        self._columns = open_columns(rows_path, rows_name, labels_path, labels_name)
+        row_bytes = sum(column.row_bytes for column in self._columns)
+        mix_rows = parse_size(mix_bytes) // 2 // (row_bytes + _PLACE_BYTES)
         self._order = BlockOrder(
-            rows=rows.rows,
-            block_rows=block_rows,
+            rows=self._columns[0].rows,
+            block_rows=_whole_chunks(self._columns[0], block_rows, mix_rows),
             mix_rows=mix_rows,
             batch_size=batch_size,
-            batches_per_message=batches_per_message,
+            batches_per_message=min(max(_MESSAGE_BYTES // (row_bytes * max(batch_size, 1)), 1), 32),
             seed=seed,
             drop_last=drop_last,
             rank=rank,
@@ -92,6 +91,7 @@ class ShuffledBlocks(IterableDataset[Batch]):
         self._start = 0  # batches that the next iteration leaves out
         self._handed_out = 0
         self._workers = 1
+        self._slots: Slots | None = None  # in a worker: where its messages go
 
     def __len__(self) -> int:
         return self._order.batches
@@ -105,63 +105,63 @@ class ShuffledBlocks(IterableDataset[Batch]):
         """Yield the row numbers of each batch that the next iteration hands out."""
         return self._order.indices(self._epoch, self._start, max(num_workers, 1))
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[Any]:
         worker = get_worker_info()
         if worker is None:
             return self._batches(self._begin(1))
+        if self._slots is None:
+            raise RuntimeError(
+                "workers hand over several batches at a time: "
+                "loop over dataset.unpack(loader), not over the loader"
+            )
         place = self._begin(worker.num_workers)
         # The loader asks worker 0 first: after a resume it plays the part whose turn it is.
         turn = worker.id + place.batches // self._order.batches_per_message
-        return self._messages(place._replace(worker=turn % place.workers))
+        return self._messages(place._replace(worker=turn % place.workers), self._slots)
 
-    def unpack(self, loader: DataLoader[Batch]) -> Iterator[Batch]:
-        """Yield the batches of a DataLoader over this dataset, one by one.
-
-        Workers send messages of several batches, because a message takes about the same time
-        whatever its size.
-        """
+    def unpack(self, loader: DataLoader[Any]) -> Iterator[Batch]:
+        """Yield the batches of a DataLoader over this dataset, out of its workers' messages."""
         if loader.num_workers == 0:
             return iter(loader)
-        if loader.persistent_workers:
-            raise ValueError(
-                "persistent_workers=True keeps all epochs in the first one's order: pass False"
-            )
+        for setting, wrong in (("persistent_workers", True), ("in_order", False)):
+            if getattr(loader, setting, None) is wrong:
+                raise ValueError(f"{setting}={wrong} would mix up the epochs: leave it out")
         place = self._begin(loader.num_workers)
-        self._start = place.batches  # for the copies that the workers get
-        messages = iter(loader)
-        self._start = 0
-        return self._unpacked(messages)
+        rows = self._order.batches_per_message * self._order.batch_size
+        slots = Slots(self._columns, rows, loader.num_workers, loader.prefetch_factor or 1)
+        self._start, self._slots = place.batches, slots  # the workers take a copy of this along
+        try:
+            messages = iter(loader)
+        finally:
+            self._start, self._slots = 0, None
+        return self._unpacked(messages, slots)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the place in the epoch, behind the last batch that was handed out."""
-        return {
-            "epoch": self._epoch,
-            "batches": self._handed_out,
-            "workers": self._workers,
-            **self._identity(),
-        }
+        """Return the place behind the last batch that was handed out, as numbers and strings."""
+        place = {"epoch": self._epoch, "batches": self._handed_out, "workers": self._workers}
+        return {**place, **self._identity()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Make the next iteration yield the batches that were left when `state` was taken."""
+        """Let the next iteration yield the batches that were left when `state` was taken."""
         for name, own in self._identity().items():
             if state.get(name) != own:
                 raise ValueError(
-                    f"the state is of another reader: its {name} is {state.get(name)!r}, here it "
-                    f"is {own!r}: make this reader as that one was, or begin a new epoch"
+                    f"the state is another reader's: its {name} is {state.get(name)!r}, here it is "
+                    f"{own!r}: make this reader as that one was, or begin a new epoch"
                 )
         self._epoch, self._workers = state["epoch"], state["workers"]
         self._start = self._handed_out = state["batches"]
 
     def _identity(self) -> dict[str, Any]:
-        files = [_digest(column.path) for column in self._columns]
+        files = [fingerprint(column.path) for column in self._columns]
         return {"version": _VERSION, **asdict(self._order), "files": files}
 
     def _begin(self, workers: int) -> Place:
-        """Return where an iteration starts; the one after it starts with the epoch."""
+        """Return where an iteration starts. The one after it starts with the epoch."""
         self._order.check_workers(workers)
         if self._start and workers != self._workers:
             raise ValueError(
-                f"the state was taken with num_workers={self._workers} and the loader has "
+                f"the state was taken with num_workers={self._workers}, and the loader has "
                 f"{workers}: pass the same number, or begin a new epoch"
             )
         place = Place(self._epoch, self._start, workers=workers)
@@ -169,66 +169,46 @@ class ShuffledBlocks(IterableDataset[Batch]):
         return place
 
     def _batches(self, place: Place) -> Iterator[Batch]:
-        for _, tensors in self._read(replace(self._order, batches_per_message=1), place):
+        """Yield batches in the process of the loop."""
+        order = replace(self._order, batches_per_message=1)
+        sizes = (size for (size,) in order.messages(place))
+        new = ([make_room(column, size) for column in self._columns] for size in sizes)
+        for arrays in self._filled(new, order, place):
             self._handed_out += 1
-            yield as_batch(tensors)
+            yield _as_batch([torch.from_numpy(array) for array in arrays])
 
-    def _messages(self, place: Place) -> Iterator[Message]:
-        for sizes, tensors in self._read(self._order, place):
-            yield Message(sizes, tensors)
+    def _messages(self, place: Place, slots: Slots) -> Iterator[Message]:
+        """Yield messages in a worker."""
+        arrays = slots.arrays(place.worker, self._order.messages(place))
+        filled = self._filled(arrays, self._order, place)
+        for number, sizes in enumerate(self._order.messages(place)):
+            next(filled)
+            yield Message(place.worker, number, sizes)
 
-    def _unpacked(self, messages: Iterator[Message]) -> Iterator[Batch]:
+    def _unpacked(self, messages: Iterator[Message], slots: Slots) -> Iterator[Batch]:
+        """Yield the batches of messages in the process of the loop."""
         for message in messages:
-            for batch in message.batches():
+            for tensors in slots.take(message):
                 self._handed_out += 1
-                yield batch
+                yield _as_batch(tensors)
 
-    def _read(
-        self, order: BlockOrder, place: Place
-    ) -> Iterator[tuple[list[int], list[torch.Tensor]]]:
+    def _filled(
+        self, arrays: Iterable[list[Rows]], order: BlockOrder, place: Place
+    ) -> Iterator[list[Rows]]:
         mix_rows = min(order.mix_rows // place.workers, order.rows)
         mixes = read_mixes(order.mixes(place), self._columns, mix_rows, self._threads)
         with closing(mixes):
-            sizes = map(sum, order.messages(place))
-            yield from zip(
-                order.messages(place), copy_rows(mixes, self._columns, sizes), strict=True
-            )
+            yield from copy_rows(mixes, arrays)
 
 
-def _open_columns(
-    rows_path: str | Path, rows_name: str, labels_path: str | Path | None, labels_name: str
-) -> list[Column]:
-    rows = open_column(rows_path, rows_name)
-    if labels_path is None:
-        return [rows]
-    labels = open_column(labels_path, labels_name)
-    if labels.rows != rows.rows:
-        raise ValueError(
-            f"{rows.path} has {rows.rows:,} rows, and {labels.path} {labels.rows:,} labels: "
-            "pass the labels of these rows"
-        )
-    return [rows, labels]
+def _whole_chunks(rows: Column, block_rows: int | None, mix_rows: int) -> int:
+    """Return the rows of a block, rounded up to chunks: as asked for, or to suit disk and mix."""
+    if block_rows is None:
+        most = min(mix_rows, rows.rows) // _FEWEST_BLOCKS
+        block_rows = max(min(_BLOCK_BYTES // rows.row_bytes, most), 1)
+    chunks = -(-block_rows // rows.chunk_rows)
+    return min(chunks * rows.chunk_rows, max(block_rows, rows.rows))
 
 
-def _count_mix_rows(columns: Sequence[Column], mix_bytes: str | int) -> int:
-    """Return how many rows half of the memory holds."""
-    row_bytes = sum(column.row_bytes for column in columns)
-    return parse_size(mix_bytes) // (2 * row_bytes + _PICK_BYTES)
-
-
-def _choose_block_rows(rows: Column, mix_rows: int) -> int:
-    """Return about a megabyte of rows, less where a mix or the file would have too few blocks."""
-    most = min(mix_rows, rows.rows) // _FEWEST_BLOCKS
-    chunks = min(_BLOCK_BYTES // rows.row_bytes, most) // rows.chunk_rows
-    return min(max(chunks, 1) * rows.chunk_rows, rows.rows)
-
-
-def _digest(path: Path) -> str:
-    """Return a digest of a file's size and of 16 samples: the same for a copy of the file."""
-    size = path.stat().st_size
-    digest = hashlib.sha256(str(size).encode())
-    with path.open("rb") as file:
-        for sample in range(16):
-            file.seek(size * sample // 16)
-            digest.update(file.read(4096))
-    return digest.hexdigest()
+def _as_batch(tensors: list[torch.Tensor]) -> Batch:
+    return tensors[0] if len(tensors) == 1 else tuple(tensors)

@@ -6,6 +6,7 @@ decompressed here, because zlib lets other threads run meanwhile. Whatever else 
 through h5py, which serves one thread at a time.
 """
 
+import hashlib
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from helpers.files import (
@@ -72,7 +74,35 @@ def open_column(path: str | Path, name: str) -> Column:
     """Check a file and return its column. `name` counts for HDF5, which is all but `*.npy`."""
     path = Path(path).absolute()
     header = read_npy_header(path) if path.suffix == ".npy" else read_hdf5_header(path, name)
+    torch.from_numpy(np.empty(0, header.dtype))  # raises where torch has no such type
     return Column(path, name, header)
+
+
+def open_columns(
+    rows_path: str | Path, rows_name: str, labels_path: str | Path | None, labels_name: str
+) -> list[Column]:
+    """Return the column of rows and, where their path is given, that of their labels."""
+    rows = open_column(rows_path, rows_name)
+    if labels_path is None:
+        return [rows]
+    labels = open_column(labels_path, labels_name)
+    if labels.rows != rows.rows:
+        raise ValueError(
+            f"{rows.path} has {rows.rows:,} rows, and {labels.path} {labels.rows:,} labels: "
+            "pass the labels of these rows"
+        )
+    return [rows, labels]
+
+
+def fingerprint(path: Path) -> str:
+    """Return a digest of a file's size and of 16 samples of it: a copy of the file has the same."""
+    size = path.stat().st_size
+    digest = hashlib.sha256(f"{size}".encode())
+    with path.open("rb") as file:
+        for sample in range(16):
+            file.seek(size * sample // 16)
+            digest.update(file.read(4096))
+    return digest.hexdigest()
 
 
 def find_chunks(column: Column) -> Chunks | None:

@@ -111,8 +111,10 @@ def pickles_small(dataset_class: Any, data: Any) -> str | None:
         if size > _SMALL:
             return f"it pickles to {format_bytes(size)} {moment}: {advice}"
         dataset[0]
-    copy = _row(pickle.loads(pickle.dumps(dataset)), 0)
-    if data.count_wrong(copy[None], [0]):
+    travelled = pickle.loads(pickle.dumps(dataset))
+    if len(travelled) != data.rows:
+        return "its length is wrong after pickling: leave out only what is open"
+    if data.count_wrong(_row(travelled, 0)[None], [0]):
         return "its first row is wrong after pickling: a copy must open the file for itself"
     return None
 
@@ -150,7 +152,7 @@ def _row(dataset: Any, index: int) -> NDArray[Any]:
     """Return the row of an item, as an array that shares its memory."""
     item = dataset[index]
     if isinstance(item, tuple | list):
-        item = max(item, key=np.size, default=None)
+        item = max(item, key=lambda part: np.asarray(part).size, default=None)
     if item is None or item is ...:
         raise NotImplementedError("`__getitem__`: it returns no row")
     return np.asarray(item)

@@ -6,14 +6,15 @@
         ...
 
 The constructor checks, notes the shape and closes. Each process opens the file for itself when it
-first reads, so a dataset is small to send to workers, whichever way they start. A list of indices
-gives a ready batch, which spares the loader its collation; with small rows that is most of the work:
+first reads, so a dataset is small to send to workers, whichever way they start.
+
+A list of indices gives a ready batch. It spares the loader its collation, which for small rows is
+most of the work:
 
     batches = BatchSampler(RandomSampler(dataset), batch_size=256, drop_last=False)
     loader = DataLoader(dataset, sampler=batches, batch_size=None)
 """
 
-import mmap
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -22,7 +23,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch.utils.data import Dataset
 
 from helpers.files import (
@@ -32,14 +32,11 @@ from helpers.files import (
     read_hdf5_header,
     read_npy_header,
 )
+from helpers.row_access import ChunkedRows, Indices, MappedRows
 from helpers.units import parse_size
 
-Indices = NDArray[np.int64]
 Index = int | Sequence[int] | Indices | torch.Tensor
 Pair = tuple[torch.Tensor, torch.Tensor]
-Rows = NDArray[Any]
-
-_SLAB_BYTES = 1 << 23  # at most, of rows that HDF5 is asked for at once
 
 
 class FileDataset(Dataset[torch.Tensor]):
@@ -49,7 +46,7 @@ class FileDataset(Dataset[torch.Tensor]):
         self,
         path: Path,
         header: NpyHeader | Hdf5Header,
-        open_rows: "Callable[[], MappedRows | ChunkedRows]",
+        open_rows: Callable[[], MappedRows | ChunkedRows],
     ) -> None:
         self.path = path
         self.shape = header.shape
@@ -84,7 +81,8 @@ class FileDataset(Dataset[torch.Tensor]):
                 self._rows.close()
             self._rows, self._process = self._open_rows(), os.getpid()
         batch = torch.empty((len(wanted), *self.shape[1:]), dtype=self.dtype)
-        self._rows.read(wanted, batch.numpy())
+        if wanted.size:
+            self._rows.read(wanted, batch.numpy())
         return batch
 
 
@@ -101,7 +99,7 @@ class Hdf5Dataset(FileDataset):
     """The rows of a dataset in an HDF5 file, contiguous or in chunks of any shape and compression.
 
     For compressed chunks, `cache_bytes` should hold as many as are read in turn: the blocks that a
-    `BlockShuffle` mixes. Each process has a cache of its own.
+    `BlockShuffleSampler` mixes. Each process has its own, and HDF5 may take twice as much for it.
     """
 
     def __init__(self, path: str | Path, name: str, *, cache_bytes: str | int = "64 MiB") -> None:
@@ -136,74 +134,6 @@ class Labelled(Dataset[Pair]):
         """Return a batch pair by pair: a DataLoader asks so, and collates them."""
         rows, labels = self.rows.__getitems__(indices), self.labels.__getitems__(indices)
         return list(zip(rows, labels, strict=True))
-
-
-class MappedRows:
-    """Rows that lie in the file as they do in memory, copied out of a memory map.
-
-    A disk is at its best with many reads in hand, so the rows of a batch are announced to the
-    system before the first one is copied. Rows below a page are not: there the call costs more
-    than the copy, and the system's own read-ahead does more for blocks in shuffled order.
-    """
-
-    def __init__(self, path: Path, header: NpyHeader | Hdf5Header, offset: int) -> None:
-        with path.open("rb") as file:
-            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._offset, self._row_bytes = offset, header.nbytes // header.shape[0]
-        # As bytes: HDF5 may lay numbers where numpy would have to copy all of them, to align them.
-        values = np.frombuffer(self._map, np.uint8, count=header.nbytes, offset=offset)
-        self._rows = values.reshape(-1, self._row_bytes)
-        # Windows has no such advice.
-        self._announces = self._row_bytes >= mmap.PAGESIZE and hasattr(mmap, "MADV_WILLNEED")
-        if self._announces:
-            self._map.madvise(mmap.MADV_RANDOM)  # read what is announced, and nothing around it
-
-    def read(self, indices: Indices, out: Rows) -> None:
-        """Fill `out` with the rows at `indices`."""
-        if self._announces:
-            starts = self._offset + np.sort(indices) * self._row_bytes
-            within = starts % mmap.PAGESIZE
-            for page, skipped in zip((starts - within).tolist(), within.tolist(), strict=True):
-                self._map.madvise(mmap.MADV_WILLNEED, page, skipped + self._row_bytes)
-        into = out.view(np.uint8).reshape(len(indices), self._row_bytes)
-        np.take(self._rows, indices, axis=0, out=into, mode="clip")  # "clip" needs no buffer
-
-    def close(self) -> None:
-        """Let go of the file."""
-        del self._rows  # it holds on to the map
-        self._map.close()
-
-
-class ChunkedRows:
-    """Rows that only HDF5 can find or decode: read in the file's order, a chunk's in one call."""
-
-    def __init__(self, path: Path, name: str, header: Hdf5Header, cache_bytes: int) -> None:
-        import h5py  # slow to import, and .npy files do without it
-
-        # Without filters the page cache will do, and HDF5's own would read whole chunks for a row.
-        self._file = h5py.File(path, "r", rdcc_nbytes=cache_bytes if header.filters else 0)
-        self._dataset = self._file[name]
-        most = max(1, _SLAB_BYTES * header.shape[0] // header.nbytes)
-        self._slab_rows = min(header.chunks[0], most) if header.chunks else most
-
-    def read(self, indices: Indices, out: Rows) -> None:
-        """Fill `out` with the rows at `indices`."""
-        order = np.argsort(indices, kind="stable")
-        slabs = indices[order] // self._slab_rows
-        for places in np.split(order, np.flatnonzero(np.diff(slabs)) + 1):
-            first, last = int(indices[places[0]]), int(indices[places[-1]])
-            try:
-                slab = self._dataset[first : last + 1]
-            except OSError as error:
-                raise OSError(
-                    f"rows {first} to {last} of {self._dataset.name} in {self._file.filename} "
-                    f"cannot be read ({error}): write the file again"
-                ) from error
-            out[places] = slab[indices[places] - first]
-
-    def close(self) -> None:
-        """Let go of the file: while it is open, HDF5 gives the same one to whoever opens it."""
-        self._file.close()
 
 
 def _from_start(indices: Indices, length: int, path: Path) -> Indices:

@@ -170,6 +170,7 @@ class Experiment:
             result,
             code=self.spare.process.poll(),
             stderr=self.spare.read("stderr"),
+            watcher_stderr=self.spare.read("watcher-stderr"),
             timeout=self.timeout,
         )
         return Run(

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -155,7 +156,7 @@ def _parse_npy_header(path: Path, file: BinaryIO) -> tuple[Any, ...]:
         raise ValueError(
             f"{path} has .npy version {error}: save a plain array of numbers"
         ) from None
-    except (ValueError, SyntaxError, EOFError) as error:
+    except (ValueError, SyntaxError, TokenError) as error:
         raise ValueError(f"{path} has a damaged .npy header ({error}): write it again") from error
 
 
@@ -174,7 +175,11 @@ def _describe_dataset(path: Path, name: str, file: Any, identity: FileIdentity) 
                 f"dataset {name!r} of {path} needs HDF5 filter {code} ({title.decode()}), which "
                 "is not installed: install hdf5plugin and import it first"
             )
-    in_one_piece = plist.get_layout() == h5py.h5d.CONTIGUOUS and not plist.get_external_count()
+    in_one_piece = (
+        plist.get_layout() == h5py.h5d.CONTIGUOUS
+        and not plist.get_external_count()
+        and dataset.id.get_storage_size() > 0  # else never written: then an offset is no place
+    )
     return Hdf5Header(
         dataset.shape,
         dataset.dtype,
@@ -208,7 +213,8 @@ def _mistakes(shape: tuple[int, ...] | None, dtype: np.dtype[Any]) -> Iterator[t
         dtype.hasobject,
         "holds Python objects, which are never unpickled here: save an array of numbers",
     )
-    yield dtype.kind not in "biufc", f"has dtype {dtype}: save an array of plain numbers"
+    numbers = dtype.kind in "biufc" and dtype.char not in "gG"  # torch has no long doubles
+    yield not numbers, f"has dtype {dtype}: save an array of plain numbers"
     yield not dtype.isnative, f"has bytes in foreign order ({dtype.str}): save it in native order"
     yield not shape, "is a single value: save an array of rows"
     yield 0 in (shape or ()), f"has no rows to read, its shape is {shape}: make it with some"

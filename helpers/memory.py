@@ -6,7 +6,7 @@ A cheap look counts a page that three processes share three times. An exact look
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol, Self
 
 from helpers.proc_tree import ProcTree
@@ -114,7 +114,7 @@ class TreeSampler:
         changed = {process.pid for process in cheap} != self._last.keys()
         if changed or not self._cheap_tells_kinds or self._clock() >= self._next_exact:
             return self._exact(cheap, start)
-        return self._finish(tuple(self._corrected(process) for process in cheap), False, start)
+        return self._finish(self._corrected(cheap), False, start)
 
     def close(self) -> None:
         """Give back the open descriptors."""
@@ -140,28 +140,34 @@ class TreeSampler:
         self._next_exact = self._clock() + (interval if len(processes) > 1 else 10 * interval)
         return look
 
-    def _corrected(self, process: ProcessLook) -> ProcessLook:
+    def _corrected(self, cheap: tuple[ProcessLook, ...]) -> tuple[ProcessLook, ...]:
         """Return the last exact figures plus what has been added since.
 
-        Anonymous memory is a process's own. File-backed and shared pages that several processes
-        begin to touch at once are most likely the same pages: they count once.
+        Anonymous memory is a process's own. File-backed and shared pages that processes begin to
+        touch are most likely those that another one has touched already: they count only as far
+        as the process that holds the most of them holds more than any did.
         """
-        counted, shared_out = self._last[process.pid]
-        sharers = len(self._last)
+        file, shared = (self._growth_of_the_most(cheap, kind) for kind in ("file", "shared"))
+        corrected = []
+        for number, process in enumerate(cheap):
+            counted, known = self._last[process.pid]
+            added = process.anonymous_bytes - counted.anonymous_bytes
+            corrected.append(
+                replace(
+                    known,
+                    anonymous_bytes=max(known.anonymous_bytes + added, 0),
+                    file_bytes=max(known.file_bytes + (0 if number else file), 0),
+                    shared_bytes=max(known.shared_bytes + (0 if number else shared), 0),
+                    rss_bytes=process.rss_bytes,
+                )
+            )
+        return tuple(corrected)
 
-        def now(kind: str, share: int) -> int:
-            added: int = getattr(process, kind) - getattr(counted, kind)
-            known: int = getattr(shared_out, kind)
-            return max(known + added // share, 0)
-
-        return ProcessLook(
-            process.pid,
-            process.ppid,
-            now("anonymous_bytes", 1),
-            now("file_bytes", sharers),
-            now("shared_bytes", sharers),
-            process.rss_bytes,
-        )
+    def _growth_of_the_most(self, cheap: tuple[ProcessLook, ...], kind: str) -> int:
+        name = f"{kind}_bytes"
+        before: int = max(getattr(counted, name) for counted, _ in self._last.values())
+        now: int = max(getattr(process, name) for process in cheap)
+        return now - before
 
     def _finish(self, processes: tuple[ProcessLook, ...], exact: bool, start: float) -> Look:
         read_bytes = self._tree.read_bytes()

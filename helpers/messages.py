@@ -1,32 +1,54 @@
-"""Messages: several batches on their way from a DataLoader's worker, sent as one."""
+"""Messages: how DataLoader workers hand over batches, several at a time, through shared memory.
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+A message between processes takes as long whatever its size, and to map new shared memory takes
+longer than to fill it. So a worker writes its batches into slots that are made once and used in
+turn. Its message only names the slot, and the process of the loop copies the batches out.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import torch
 
-Batch = Any  # a tensor of rows, or a tuple of rows and labels
+from helpers.columns import Column, Rows
+from helpers.mixes import make_room
 
 
-class Message:
-    """The rows of several batches in one tensor, which `ShuffledBlocks.unpack` takes apart."""
+class Message(NamedTuple):
+    """Tells which batches of a worker lie ready in the next slot."""
 
-    def __init__(self, sizes: Sequence[int], tensors: Sequence[torch.Tensor]) -> None:
-        self._sizes = list(sizes)
-        self._tensors = list(tensors)
-
-    def __iter__(self) -> Iterator[Batch]:
-        raise TypeError(
-            f"a worker's message of {len(self._sizes)} batches is not a batch: "
-            "loop over dataset.unpack(loader), not over the loader"
-        )
-
-    def batches(self) -> Iterator[Batch]:
-        """Yield the batches, which are parts of the message's memory."""
-        parts = [torch.split(tensor, self._sizes) for tensor in self._tensors]
-        yield from map(as_batch, zip(*parts, strict=True))
+    worker: int
+    number: int  # of the worker's messages, in an epoch
+    sizes: list[int]  # of its batches, which lie one after another
 
 
-def as_batch(tensors: Sequence[torch.Tensor]) -> Batch:
-    """Return the tensors of the columns as a loop wants them: one alone, or a tuple."""
-    return tensors[0] if len(tensors) == 1 else tuple(tensors)
+class Slots:
+    """Shared memory for as many messages of each worker as are in use at a time.
+
+    A loader asks a worker for its next message when it hands out the one `prefetch_factor` before.
+    That one is still in use then, and none before it; so one slot more is enough.
+    """
+
+    def __init__(
+        self, columns: Sequence[Column], rows: int, workers: int, prefetch_factor: int
+    ) -> None:
+        self._count = prefetch_factor + 1
+        shape = (workers, self._count, rows)
+        self._tensors = [
+            torch.from_numpy(make_room(column, *shape)).share_memory_()  # type: ignore[no-untyped-call]
+            for column in columns
+        ]
+
+    def arrays(self, worker: int, messages: Iterable[list[int]]) -> Iterator[list[Rows]]:
+        """Yield the arrays that hold the rows of a worker's messages, one after another."""
+        for number, sizes in enumerate(messages):
+            place = (worker, number % self._count, slice(sum(sizes)))
+            yield [tensor[place].numpy() for tensor in self._tensors]
+
+    def take(self, message: Message) -> Iterator[list[torch.Tensor]]:
+        """Yield copies of the batches of a message, a tensor for each column."""
+        first = 0
+        for size in message.sizes:
+            place = (message.worker, message.number % self._count, slice(first, first + size))
+            yield [tensor[place].clone() for tensor in self._tensors]
+            first += size

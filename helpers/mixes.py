@@ -4,6 +4,7 @@ Each mix has threads of its own, and they end with its last block. So there is n
 whether a consumer raises, forgets its iterator or ends the process, no thread outlives its mix.
 """
 
+import math
 import threading
 import zlib
 from collections import deque
@@ -44,28 +45,28 @@ def read_mixes(
 
 
 def copy_rows(
-    mixes: Generator[tuple[Mix, list[Rows]]], columns: Sequence[Column], sizes: Iterable[int]
-) -> Generator[list[torch.Tensor]]:
-    """Yield so many rows at a time, a tensor for each column, in the order of the mixes."""
+    mixes: Generator[tuple[Mix, list[Rows]]], targets: Iterable[list[Rows]]
+) -> Generator[list[Rows]]:
+    """Fill one list of arrays after the other, an array for each column, and yield it."""
     picks, buffers = np.empty(0, np.int64), list[Rows]()
-    for size in sizes:
-        copies = [make_room(column, size) for column in columns]
-        done = 0
+    for target in targets:
+        done, size = 0, len(target[0])
         while done < size:
             if not len(picks):
                 (_, picks), buffers = next(mixes)
             now, picks = picks[: size - done], picks[size - done :]
-            for copy, buffer in zip(copies, buffers, strict=True):
-                part = copy[done : done + len(now)]
+            for rows, buffer in zip(target, buffers, strict=True):
+                part = rows[done : done + len(now)]
                 np.take(buffer, now, axis=0, out=part, mode="clip")  # "clip" spares a copy
             done += len(now)
-        yield [torch.from_numpy(copy) for copy in copies]
+        yield target
 
 
-def make_room(column: Column, rows: int) -> Rows:
-    """Return an empty array in memory as torch aligns it: the system reads into it faster."""
-    room = torch.empty(rows * column.row_bytes, dtype=torch.uint8).numpy()
-    return room.view(column.header.dtype).reshape(rows, *column.header.shape[1:])
+def make_room(column: Column, *shape: int) -> Rows:
+    """Return an empty array of rows, in memory as torch aligns it: reading into it is faster."""
+    shape += column.header.shape[1:]
+    room = torch.empty(math.prod(shape) * column.header.dtype.itemsize, dtype=torch.uint8)
+    return room.numpy().view(column.header.dtype).reshape(shape)
 
 
 class _Reading:

@@ -40,7 +40,7 @@ def scale() -> Scale:
     At full scale the data is 1.25 times this machine's RAM, and the budget what is available now
     less a reserve, so that an experiment dies and never the machine. Each scale has a folder of
     its own in `../data`, as seen from a notebook, or in what LARGER_THAN_RAM_DATA names. Raises
-    ValueError for another name.
+    ValueError for another name, or when too little RAM is free for the full scale.
     """
     name = os.environ.get(VARIABLE, "workshop")
     folder = Path(os.environ.get("LARGER_THAN_RAM_DATA", "../data"), name)
@@ -51,5 +51,10 @@ def scale() -> Scale:
     if name == "full":
         available = available_ram_bytes()
         budget = available - max(2 * _GIB, available // 10)
+        if budget < _GIB // 2:
+            raise ValueError(
+                f"{format_bytes(available)} of RAM are free: too little for the full scale. "
+                f"Close other programs, or set {VARIABLE} to workshop"
+            )
         return Scale(name, budget, machine_ram_bytes() * 5 // 4, folder)
     raise ValueError(f"{VARIABLE} is {name!r}: set it to test, workshop or full")

@@ -14,9 +14,7 @@ from helpers.pictures import Picture
 from helpers.records import Run
 from helpers.units import format_bytes, format_rate
 
-_LOG_SPREAD = (
-    30  # with more than this between the shortest and longest bar, the axis is logarithmic
-)
+_LOG_SPREAD = 1000  # between the shortest and longest bar; beyond it the axis is logarithmic
 
 
 @dataclass(frozen=True)
@@ -50,6 +48,11 @@ MEASURES = {
     "added memory": Measure(
         "most anonymous memory above the baseline",
         lambda run: run.added_anonymous_bytes,
+        format_bytes,
+    ),
+    "largest worker": Measure(
+        "anonymous memory of the largest worker",
+        lambda run: max((worker.peak_anonymous_bytes for worker in run.workers), default=None),
         format_bytes,
     ),
     "waiting": Measure(

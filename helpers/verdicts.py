@@ -10,15 +10,22 @@ from helpers.watch import Verdict
 
 
 def judge(
-    verdict: Verdict | None, result: Result | None, *, code: int | None, stderr: str, timeout: float
+    verdict: Verdict | None,
+    result: Result | None,
+    *,
+    code: int | None,
+    stderr: str,
+    watcher_stderr: str,
+    timeout: float,
 ) -> tuple[Outcome, str]:
     """Return the outcome and its error in words.
 
     `verdict` is None when the watcher died, `result` is None when the child did. `code` is the
-    child's exit code as `Popen` has it, and `stderr` the last lines that it wrote.
+    child's exit code as `Popen` has it, and the others are the last lines that each wrote.
     """
     if verdict is None:
-        return Outcome.CRASHED, "the watcher died, and nothing held the budget: run it again"
+        words = f" ({watcher_stderr.splitlines()[-1]})" if watcher_stderr else ""
+        return Outcome.CRASHED, f"the watcher died{words}, and nothing held the budget: run again"
     if result is not None and not result.error:
         return Outcome.FINISHED, ""
     error = result.error if result else ""

@@ -13,21 +13,23 @@ from torch.utils.data import DataLoader, Dataset
 
 from helpers.progress import track
 
-ROWS, BATCH = 65_536, 256  # of an epoch
+# An epoch takes longer than the view's pause between two frames: shorter ones would see more of
+# them than their share.
+ROWS, BATCH = 262_144, 256
 
 
 class Mapped(Dataset[torch.Tensor]):
-    """Copies one row of a memory map; an epoch takes rows from all over it."""
+    """Copies one row of a memory map; an epoch goes over all of it, or more than once."""
 
     def __init__(self, path: Path) -> None:
         self.rows = np.load(path, mmap_mode="r")
-        self.step = len(self.rows) // ROWS
+        self.step = max(len(self.rows) // ROWS, 1)
 
     def __len__(self) -> int:
         return ROWS
 
     def __getitem__(self, index: int) -> torch.Tensor:
-        return torch.from_numpy(np.array(self.rows[index * self.step]))
+        return torch.from_numpy(np.array(self.rows[index * self.step % len(self.rows)]))
 
 
 def bare_and_observed(path: Path, watcher: int, pairs: int) -> list[tuple[float, float]]:

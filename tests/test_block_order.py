@@ -89,7 +89,7 @@ def test_seed_epoch_and_rank_each_change_the_order() -> None:
     order = BlockOrder(rows=4000, block_rows=50, mix_rows=1000, batch_size=32)
 
     def first_batch(order: BlockOrder, epoch: int = 0) -> list[int]:
-        return next(order.indices(epoch)).tolist()
+        return list(next(order.indices(epoch)))
 
     assert first_batch(order) == first_batch(order)
     assert first_batch(order) != first_batch(order, epoch=1)

@@ -46,13 +46,17 @@ def verdict(reason: str = "", kernel_kills: int | None = 0) -> Verdict:
 def test_every_ending_has_its_outcome(
     seen: Verdict | None, result: Result | None, code: int, outcome: Outcome
 ) -> None:
-    assert judge(seen, result, code=code, stderr="", timeout=1)[0] is outcome
+    assert judge(seen, result, code=code, stderr="", watcher_stderr="", timeout=1)[0] is outcome
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"seen": None}, "the watcher died, and nothing held the budget: run it again"),
+        ({"seen": None}, "the watcher died, and nothing held the budget: run again"),
+        (
+            {"seen": None, "watcher_stderr": "Traceback\nOSError: no"},
+            "the watcher died (OSError: no), and nothing held the budget: run again",
+        ),
         ({"seen": verdict("timed out"), "timeout": 2.5}, "not finished after 2.5 s"),
         ({"code": 3}, "the process left without a result (exit code 3)"),
         (
@@ -68,7 +72,13 @@ def test_every_ending_has_its_outcome(
     ],
 )
 def test_every_failure_has_its_words(given: dict[str, Any], words: str) -> None:
-    settled: dict[str, Any] = {"seen": verdict(), "result": None, "code": 0, "stderr": ""}
+    settled: dict[str, Any] = {
+        "seen": verdict(),
+        "result": None,
+        "code": 0,
+        "stderr": "",
+        "watcher_stderr": "",
+    }
     settled = settled | {"timeout": 1.0} | given
     assert judge(settled.pop("seen"), settled.pop("result"), **settled)[1] == words
 
@@ -76,11 +86,14 @@ def test_every_failure_has_its_words(given: dict[str, Any], words: str) -> None:
 @pytest.mark.skipif(not hasattr(signal, "SIGRTMIN"), reason="no real-time signals here")
 def test_a_signal_without_a_name_has_its_number() -> None:
     number = signal.SIGRTMIN + 6
-    words = judge(verdict(), None, code=-number, stderr="", timeout=1)[1]
+    words = judge(verdict(), None, code=-number, stderr="", watcher_stderr="", timeout=1)[1]
     assert words.startswith(f"signal {number}")
 
 
 def test_where_there_is_no_sigkill_a_lost_count_is_no_kill(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(signal, "SIGKILL")  # Windows
     seen = verdict(kernel_kills=None)
-    assert judge(seen, None, code=3221225477, stderr="", timeout=1)[0] is Outcome.CRASHED
+    assert (
+        judge(seen, None, code=3221225477, stderr="", watcher_stderr="", timeout=1)[0]
+        is Outcome.CRASHED
+    )

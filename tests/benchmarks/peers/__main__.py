@@ -16,7 +16,7 @@ from .records import Cache, Case, Contestant, Measurement
 from .report import check_complete, table, write_csv
 from .summary import summarise
 
-_QUICK_ROWS, _QUICK_SECONDS = 20_000, 1.0
+_QUICK_ROWS, _QUICK_SECONDS = 10_000, 0.2
 _CACHES: tuple[Cache, ...] = ("warm", "cold", "limited")
 
 
@@ -24,7 +24,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.peers", description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="", help="names, or beginnings of names: ours,zarr")
-    parser.add_argument("--rows", type=int, default=1_000_000, help="of 512 bytes, warm and cold")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="of 512 B, warm and cold")
     parser.add_argument("--large", type=int, default=131_072, help="rows of 16 KiB, memory limited")
     parser.add_argument("--cases", default=",".join(_CACHES))
     parser.add_argument("--workers", default="0,2")
@@ -41,21 +41,16 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print the tables, and return 1 where rows are wrong or the table is incomplete."""
     given = _parser().parse_args(arguments)
-    folder: Path = given.folder.absolute()
+    folder: Path = (given.folder / "quick" if given.quick else given.folder).absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    found: list[Measurement] = []
     texts, wrong = [], []
     for plan in _plans(given, folder):
         measured = _carry_out(plan)
         lines = summarise(plan.contestants, measured)
-        found += measured
         texts.append(f"{_describe(plan)}\n\n{table(lines, plan.cases)}")
-        wrong += check_complete(plan.contestants, plan.cases, lines)
-        wrong += [
-            f"{line.contestant.name}: rows" for line in lines if line.proofs and not line.right
-        ]
         draw(lines, plan.cases, _title(plan)).savefig(folder / f"{plan.folder.name}.png")
-    write_csv(folder / "measurements.csv", found)
+        wrong += check_complete(plan.contestants, plan.cases, lines)
+        wrong += [f"{one.contestant.name}: rows" for one in lines if one.proofs and not one.right]
     (folder / "table.md").write_text("\n".join(texts))
     sys.stdout.write("\n".join(texts))
     sys.stdout.writelines(f"wrong or missing: {what}\n" for what in wrong)
@@ -63,8 +58,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _carry_out(plan: Plan) -> list[Measurement]:
-    with Harness(plan) as harness:
-        return list(harness.measure_all())
+    """Measure, and write down whatever was measured until the end or an interruption."""
+    found: list[Measurement] = []
+    try:
+        with Harness(plan) as harness:
+            for measured in harness.measure_all():
+                found.append(measured)  # one by one: an interruption loses none
+    finally:
+        write_csv(plan.folder.with_suffix(".csv"), found)
+    return found
 
 
 def _chosen(given: argparse.Namespace) -> tuple[Contestant, ...]:
@@ -87,7 +89,7 @@ def _chosen(given: argparse.Namespace) -> tuple[Contestant, ...]:
 def _title(plan: Plan) -> str:
     workers = plan.cases[0].workers
     how = "one process" if workers == 0 else f"{workers} workers"
-    inside = f" inside {format_bytes(plan.limit_bytes)}" if plan.cases[0].cache == "limited" else ""
+    inside = f" inside {format_bytes(plan.limit_bytes)}" if plan.limited else ""
     size = format_bytes(plan.recipe.row_bytes)
     return f"Shuffled batches of {plan.batch_size} rows of {size}, {how}{inside}"
 
@@ -95,13 +97,11 @@ def _title(plan: Plan) -> str:
 def _describe(plan: Plan) -> str:
     recipe = plan.recipe
     shape = " x ".join(map(str, recipe.row_shape))
-    limit = (
-        f", memory limit {format_bytes(plan.limit_bytes)}" if plan.folder.name == "limited" else ""
-    )
+    limit = f", memory limit {format_bytes(plan.limit_bytes)}" if plan.limited else ""
     return (
         f"{recipe.count:,} rows of {shape} float32 ({format_bytes(recipe.nbytes)}), "
         f"{recipe.classes} classes in order, batches of {plan.batch_size}{limit}, "
-        f"{plan.rounds} rounds, at most {plan.seconds:g} s of an epoch"
+        f"rounds: {plan.rounds}, at most {plan.seconds:g} s of an epoch"
     )
 
 

@@ -16,7 +16,6 @@ from .records import Job
 
 PROJECT = Path(__file__).resolve().parents[3]
 _GRACE = 180.0  # seconds over what is measured: imports, opening, the first batch
-_ENDING = 10.0  # seconds for a process to end by itself
 
 
 class ChildError(Exception):
@@ -62,13 +61,21 @@ class Child:
             raise ChildError(("the kernel killed a worker: " if killed else "") + answer["error"])
         return answer  # type: ignore[no-any-return]
 
-    def end(self) -> None:
-        """Let the process end by itself, then end it and everything it started."""
+    @property
+    def pid(self) -> int:
+        """Return the process's number."""
+        return self._process.pid
+
+    def end(self, patience: float = 10.0) -> None:
+        """Let the process end by itself, then end it and everything it started.
+
+        Libraries remove their shared memory on the way out, if they are let.
+        """
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_ENDING)  # libraries remove their shared memory on the way out
+            self._process.wait(patience)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()

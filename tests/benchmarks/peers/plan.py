@@ -32,6 +32,11 @@ class Plan:
     one_process: bool = False  # a smoke test: no fresh process for each measurement
 
     @property
+    def limited(self) -> bool:
+        """Return whether it measures inside a memory limit."""
+        return any(case.cache == "limited" for case in self.cases)
+
+    @property
     def limit_bytes(self) -> int:
         """Return the memory limit of the cases that have one."""
         return self.recipe.nbytes // _LIMIT_SHARE

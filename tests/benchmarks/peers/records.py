@@ -34,6 +34,12 @@ class Contestant:
     environment: str = ""  # in requirements/; "" is the project's own
     caches: tuple[Cache, ...] = ("warm", "cold", "limited")
     workers: tuple[int, ...] = (0, 2)
+    in_table_only: bool = False  # its like is in the figure already
+
+    @property
+    def drawn(self) -> bool:
+        """Return whether it gets a bar in the figure."""
+        return self.group != "limit" and not self.in_table_only
 
     def takes(self, case: Case) -> bool:
         """Return whether it is measured under these conditions."""

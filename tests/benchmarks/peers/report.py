@@ -49,13 +49,13 @@ def check_complete(
     contestants: Iterable[Contestant], cases: Sequence[Case], lines: Sequence[Line]
 ) -> list[str]:
     """Return what is neither measured nor explained: nothing, or the harness has a defect."""
-    found = {line.contestant.name: line for line in lines}
+    said = {line.contestant.name: {*line.rates, *line.errors} for line in lines}
+    said |= {line.contestant.name: {*cases} for line in lines if line.skipped}
     return [
         f"{one.name}, {case}"
         for one in contestants
         for case in cases
-        if one.takes(case)
-        and not (one.name in found and (case in found[one.name].rates or found[one.name].errors))
+        if one.takes(case) and case not in said.get(one.name, ())
     ]
 
 

@@ -2,17 +2,23 @@
 
 from collections.abc import Iterable
 
-from torch.utils.data import DataLoader
+import torch
+from torch.utils.data import BatchSampler, DataLoader, RandomSampler
 
 from helpers.blocks import ShuffledBlocks
+from helpers.datasets import FileDataset, Hdf5Dataset, Labelled, NpyDataset
+from helpers.order import BlockShuffleSampler
 
 from ..records import Source
 from .mixed_blocks import Batch
 
+_BLOCK_BYTES = 1 << 20
+
 
 def load(source: Source, variant: str) -> Iterable[Batch]:
-    """Return the loader of one variant: 'blocks' is the fast path."""
-    return {"blocks": _blocks}[variant](source)
+    """Return the loader of one variant: 'blocks' is the fast path, the others index a dataset."""
+    paths = {"blocks": _blocks, "sampler": _block_sampler, "dataset": _full_shuffle}
+    return paths[variant](source)
 
 
 def _blocks(source: Source) -> Iterable[Batch]:
@@ -26,3 +32,40 @@ def _blocks(source: Source) -> Iterable[Batch]:
     if not source.workers:
         return batches
     return batches.unpack(DataLoader(batches, batch_size=None, num_workers=source.workers))
+
+
+def _block_sampler(source: Source) -> Iterable[Batch]:
+    recipe = source.recipe
+    block_rows = min(_BLOCK_BYTES // recipe.row_bytes, recipe.count)
+    batches = BlockShuffleSampler(
+        recipe.count,
+        batch_size=source.batch_size,
+        block_rows=block_rows,
+        mixed_blocks=_mixed_bytes(source) // (block_rows * recipe.row_bytes),
+        seed=source.seed,
+    )
+    return _load(source, batches)
+
+
+def _full_shuffle(source: Source) -> Iterable[Batch]:
+    order = RandomSampler(
+        range(source.recipe.count), generator=torch.Generator().manual_seed(source.seed)
+    )
+    return _load(source, BatchSampler(order, source.batch_size, drop_last=False))
+
+
+def _load(source: Source, batches: Iterable[list[int]]) -> DataLoader[Batch]:
+    dataset = Labelled(*(_open(source, name) for name in ("rows", "labels")))
+    return DataLoader(dataset, sampler=batches, batch_size=None, num_workers=source.workers)
+
+
+def _open(source: Source, name: str) -> FileDataset:
+    path = source.rows_path if name == "rows" else source.labels_path
+    if path.suffix == ".npy":
+        return NpyDataset(path)
+    return Hdf5Dataset(path, name, cache_bytes=_mixed_bytes(source))
+
+
+def _mixed_bytes(source: Source) -> int:
+    """Return each worker's share of the memory: all of them go through the same mixes."""
+    return source.mix_bytes // max(1, source.workers)

@@ -1,0 +1,483 @@
+import gc
+import mmap
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader
+
+from data_gen import MadeData, ensure
+from helpers.dataset_properties import ALL_PROPERTIES, DatasetProperty
+from helpers.datasets import FileDataset, Hdf5Dataset, Labelled, NpyDataset
+from helpers.files import read_hdf5_header
+from helpers.row_access import ChunkedRows, MappedRows
+
+ROWS = 3000
+LAYOUTS: dict[str, dict[str, Any]] = {
+    "npy, rows below a page": {"file_format": "npy", "row_shape": (16,)},
+    "npy, rows above a page": {"file_format": "npy", "row_shape": (40, 32)},
+    "contiguous": {"file_format": "hdf5", "row_shape": (16,)},
+    "chunks": {"file_format": "hdf5", "row_shape": (16,), "chunks": (64, 16)},
+    "chunks that cut rows": {"file_format": "hdf5", "row_shape": (16,), "chunks": (500, 3)},
+    "gzip": {
+        "file_format": "hdf5",
+        "row_shape": (16,),
+        "chunks": (64, 16),
+        "compression": "gzip:4",
+    },
+    "lzf": {"file_format": "hdf5", "row_shape": (16,), "chunks": (64, 16), "compression": "lzf"},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("datasets")
+
+
+@pytest.fixture(params=LAYOUTS)
+def data(request: pytest.FixtureRequest, folder: Path) -> MadeData:
+    return make(folder, request.param)
+
+
+def make(folder: Path, layout: str) -> MadeData:
+    return ensure(folder=folder, rows=ROWS, progress=False, **LAYOUTS[layout])
+
+
+def rows_of(data: MadeData) -> FileDataset:
+    if data.rows_path.suffix == ".npy":
+        return NpyDataset(data.rows_path)
+    return Hdf5Dataset(data.rows_path, "rows")
+
+
+def labelled(data: MadeData) -> Labelled:
+    if data.rows_path.suffix == ".npy":
+        return Labelled(rows_of(data), NpyDataset(data.labels_path))
+    return Labelled(rows_of(data), Hdf5Dataset(data.labels_path, "labels"))
+
+
+def shuffled(batch_size: int = 64) -> list[list[int]]:
+    order = np.random.default_rng(0).permutation(ROWS).tolist()
+    return [order[start : start + batch_size] for start in range(0, ROWS, batch_size)]
+
+
+def assert_right(data: MadeData, loader: Any, batches: list[list[int]]) -> None:
+    for (rows, labels), indices in zip(loader, batches, strict=True):
+        assert data.count_wrong(rows, indices) == 0
+        np.testing.assert_array_equal(labels, data.expected_labels(indices))
+
+
+def is_open(path: Path) -> bool:
+    """Return whether this process has a file open or mapped."""
+    gc.collect()
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # the one that iterdir itself had
+            if descriptor.readlink() == path:
+                return True
+    return str(path) in Path("/proc/self/maps").read_text(encoding="utf-8")
+
+
+# What they hand out
+
+
+@pytest.mark.parametrize("holds", ALL_PROPERTIES, ids=lambda holds: str(holds.__name__))
+@pytest.mark.parametrize("layout", ["npy, rows above a page", "contiguous", "gzip"])
+def test_what_the_exercises_ask_of_a_dataset_holds(
+    holds: DatasetProperty, layout: str, folder: Path
+) -> None:
+    data = make(folder, layout)
+    dataset_class = NpyDataset if data.rows_path.suffix == ".npy" else OpensRows
+    assert holds(dataset_class, data) is None
+
+
+class OpensRows(Hdf5Dataset):
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "rows")
+
+
+def test_a_shuffled_epoch_is_right_collated_by_the_loader(data: MadeData) -> None:
+    assert_right(data, DataLoader(labelled(data), batch_sampler=shuffled()), shuffled())
+
+
+def test_a_shuffled_epoch_is_right_in_ready_batches(data: MadeData) -> None:
+    assert_right(data, DataLoader(labelled(data), sampler=shuffled(), batch_size=None), shuffled())
+
+
+READS_WITH_WORKERS = """
+import sys
+import numpy as np
+from torch.utils.data import DataLoader
+from data_gen import ensure
+from helpers.datasets import Hdf5Dataset, Labelled, NpyDataset
+
+start_method, folder = sys.argv[1:]
+mapped = ensure("npy", folder, rows=3000, row_shape=(40, 32), progress=False)
+packed = ensure(
+    "hdf5", folder, rows=3000, row_shape=(16,), chunks=(64, 16), compression="gzip", progress=False
+)
+for data, dataset in (
+    (mapped, Labelled(NpyDataset(mapped.rows_path), NpyDataset(mapped.labels_path))),
+    (packed, Labelled(*(Hdf5Dataset(packed.rows_path, name) for name in ("rows", "labels")))),
+):
+    assert data.count_wrong(dataset[7][0], [7]) == 0  # so that a fork inherits it open
+    batches = np.random.default_rng(0).permutation(3000).reshape(-1, 60).tolist()
+    loader = DataLoader(
+        dataset, batch_sampler=batches, num_workers=2, multiprocessing_context=start_method
+    )
+    for indices, (rows, labels) in zip(batches, loader, strict=True):
+        assert data.count_wrong(rows, indices) == 0
+        assert (labels.numpy() == data.expected_labels(indices)).all()
+    assert data.count_wrong(dataset[8][0], [8]) == 0
+"""
+
+
+@pytest.mark.parametrize("start_method", multiprocessing.get_all_start_methods())
+def test_rows_are_right_in_workers_though_the_parent_has_read_before(
+    start_method: str, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", READS_WITH_WORKERS, start_method, str(tmp_path)]
+    subprocess.run(command, check=True, timeout=200)
+
+
+def test_a_batch_comes_in_the_order_asked_with_repeats(data: MadeData) -> None:
+    wanted = [5, 2999, 0, 5, 64, 63, 65, 5, 1500, -1, -ROWS]
+    from_start = [index % ROWS for index in wanted]
+    rows = rows_of(data)
+    assert data.count_wrong(rows[wanted], from_start) == 0
+    assert data.count_wrong(torch.stack(rows.__getitems__(wanted)), from_start) == 0
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array, torch.tensor])
+def test_indices_may_be_a_list_an_array_or_a_tensor(
+    kind: Callable[[list[int]], Any], data: MadeData
+) -> None:
+    dataset = labelled(data)
+    rows, labels = dataset[kind([4, -1])]
+    assert data.count_wrong(rows, [4, ROWS - 1]) == 0
+    np.testing.assert_array_equal(labels, data.expected_labels([4, ROWS - 1]))
+    one = dataset[kind([4])[0]]
+    assert (one[0].shape, one[1].shape) == (data.row_shape, ())
+
+
+def test_no_indices_give_an_empty_batch(data: MadeData) -> None:
+    assert rows_of(data)[[]].shape == (0, *data.row_shape)
+    assert labelled(data).__getitems__([]) == []
+
+
+@pytest.mark.parametrize("index", [ROWS, -ROWS - 1])
+def test_an_index_out_of_range_is_named_with_the_length(index: int, data: MadeData) -> None:
+    dataset = labelled(data)
+    for ask in (lambda: dataset[index], lambda: dataset.__getitems__([0, index, 1])):
+        with pytest.raises(IndexError, match=f"index {index} is out of range: .* 3,000 rows"):
+            ask()
+
+
+@pytest.mark.parametrize("index", [1.0, [0.5], True, None, "1", slice(3), [[1, 2]]])
+def test_what_is_no_index_is_named(index: Any, data: MadeData) -> None:
+    with pytest.raises(TypeError, match="no indices: pass an integer, or a list of integers"):
+        rows_of(data)[index]
+
+
+def test_rows_may_be_written_to_and_nothing_else_changes(data: MadeData) -> None:
+    rows = rows_of(data)
+    for row in (*rows.__getitems__([3, 3]), rows[3]):
+        assert data.count_wrong(row, [3]) == 0
+        row += 1
+    assert data.count_wrong(rows[3], [3]) == 0
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "f2", "f8", "c8"])
+def test_dtypes_come_as_they_are(dtype: str, tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).integers(0, 2, (10, 3)).astype(dtype)
+    np.save(tmp_path / "rows.npy", rows)
+    with h5py.File(tmp_path / "data.h5", "w") as file:
+        file["rows"] = rows
+        file.create_dataset("packed", data=rows, chunks=(4, 2), compression="gzip")
+    for dataset in (
+        NpyDataset(tmp_path / "rows.npy"),
+        Hdf5Dataset(tmp_path / "data.h5", "rows"),
+        Hdf5Dataset(tmp_path / "data.h5", "packed"),
+    ):
+        found = dataset[[9, 0, 5]]
+        assert found.dtype == dataset.dtype
+        np.testing.assert_array_equal(found.numpy(), rows[[9, 0, 5]], strict=True)
+
+
+@pytest.mark.parametrize("how", ["never written", "external", "virtual", "after a block"])
+def test_other_layouts_of_hdf5_are_read_too(how: str, tmp_path: Path) -> None:
+    rows = np.arange(60, dtype=np.float32).reshape(20, 3)
+    with h5py.File(tmp_path / "data.h5", "w", userblock_size=512) as file:
+        if how == "never written":
+            file.create_dataset("rows", (20, 3), "float32", fillvalue=7)
+            rows = np.full_like(rows, 7)
+        elif how == "external":
+            place = [(str(tmp_path / "raw"), 0, rows.nbytes)]
+            file.create_dataset("rows", data=rows, external=place)
+        elif how == "virtual":
+            file["source"] = rows
+            layout = h5py.VirtualLayout((20, 3), "float32")
+            layout[:] = h5py.VirtualSource(file["source"])
+            file.create_virtual_dataset("rows", layout)
+        else:
+            file["rows"] = rows
+    wanted = [19, 0, 7, 7]
+    found = Hdf5Dataset(tmp_path / "data.h5", "rows")[wanted]
+    np.testing.assert_array_equal(found, rows[wanted])
+
+
+# Processes and memory
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_the_constructor_closes_and_the_first_access_opens(data: MadeData) -> None:
+    rows = rows_of(data)
+    assert not is_open(data.rows_path)
+    rows[0]
+    assert is_open(data.rows_path)
+    del rows
+    assert not is_open(data.rows_path)
+
+
+def test_it_pickles_under_ten_kilobytes_and_without_its_handle(data: MadeData) -> None:
+    dataset = labelled(data)
+    unread = pickle.dumps(dataset)
+    dataset[0]
+    assert pickle.dumps(dataset) == unread
+    assert len(unread) < 10 * 1024
+    assert data.count_wrong(pickle.loads(unread)[5][0], [5]) == 0
+
+
+def test_a_relative_path_holds_when_the_folder_changes(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = make(folder, "gzip")
+    monkeypatch.chdir(folder)
+    rows = Hdf5Dataset(data.rows_path.name, "rows")
+    monkeypatch.chdir(tmp_path)
+    assert data.count_wrong(rows[5], [5]) == 0
+
+
+def test_a_process_that_inherits_an_open_file_closes_it_and_opens_its_own(
+    data: MadeData, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = rows_of(data)
+    rows[0]
+    inherited = rows._rows
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    assert data.count_wrong(rows[5], [5]) == 0
+    assert rows._rows is not inherited
+    assert isinstance(inherited, ChunkedRows | MappedRows)
+    if isinstance(inherited, ChunkedRows):
+        assert not inherited._file
+    else:
+        assert inherited._map.closed
+
+
+def write_large(path: Path, layout: str) -> None:
+    """Write 128 MiB of rows of 16 KiB."""
+    if layout == "npy":
+        with path.open("wb") as file:
+            np.save(file, np.zeros((8192, 4096), np.float32))
+        return
+    packed = {"chunks": (64, 4096), "compression": "gzip", "compression_opts": 1}
+    with h5py.File(path, "w") as hdf5:
+        hdf5["odd"] = np.zeros(3, np.uint8)  # what follows lies at an odd place
+        rows = hdf5.create_dataset(
+            "rows", (8192, 4096), "float32", **(packed if layout == "gzip" else {})
+        )
+        for first in range(0, 8192, 64):
+            rows[first : first + 64] = np.random.default_rng(first).random((64, 4096), np.float32)
+
+
+READS_AN_EPOCH = """
+import sys
+from pathlib import Path
+from helpers.datasets import Hdf5Dataset, NpyDataset
+
+def anonymous():
+    return int(Path("/proc/self/status").read_text().split("RssAnon:")[1].split()[0]) * 1024
+
+path, layout = sys.argv[1:]
+rows = NpyDataset(path) if layout == "npy" else Hdf5Dataset(path, "rows", cache_bytes="8 MiB")
+rows[[0]]
+before = most = anonymous()
+for first in range(0, len(rows), 64):
+    rows[range(first, first + 64)]
+    most = max(most, anonymous())
+print(most - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("layout", ["npy", "unaligned", "gzip"])
+def test_an_epoch_takes_a_few_batches_of_memory(layout: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows"
+    write_large(path, layout)
+    if layout == "unaligned":
+        assert (read_hdf5_header(path, "rows").offset or 0) % 4 > 0
+    command = [sys.executable, "-c", READS_AN_EPOCH, str(path), layout]
+    output = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=120)
+    limit = 48 if layout == "gzip" else 16  # MiB: HDF5 takes some for its cache of 8 MiB
+    assert int(output.stdout) < limit << 20
+
+
+# How they read
+
+
+class Asked:
+    """Notes the advice that a map is given."""
+
+    def __init__(self) -> None:
+        self.ranges: list[range] = []
+
+    def madvise(self, advice: int, start: int, length: int) -> None:
+        assert advice == mmap.MADV_WILLNEED
+        assert start % mmap.PAGESIZE == 0
+        self.ranges.append(range(start, start + length))
+
+
+def test_rows_above_a_page_are_announced_in_the_files_order(folder: Path) -> None:
+    data = make(folder, "npy, rows above a page")
+    rows = rows_of(data)
+    rows[0]
+    assert isinstance(rows._rows, MappedRows)
+    asked = rows._rows._map = Asked()  # type: ignore[assignment]
+    assert data.count_wrong(rows[[1000, 3, 2999]], [1000, 3, 2999]) == 0
+    offset, size = rows._rows._offset, rows._rows._row_bytes
+    assert [announced.stop for announced in asked.ranges] == [
+        offset + index * size + size for index in (3, 1000, 2999)
+    ]
+    assert all(size <= len(announced) < size + mmap.PAGESIZE for announced in asked.ranges)
+
+
+def test_rows_below_a_page_are_not_announced(folder: Path) -> None:
+    rows = rows_of(make(folder, "npy, rows below a page"))
+    rows[0]
+    assert isinstance(rows._rows, MappedRows)
+    asked = rows._rows._map = Asked()  # type: ignore[assignment]
+    rows[[5, 3]]
+    assert not asked.ranges
+
+
+def test_rows_are_right_where_the_system_takes_no_advice(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(mmap, "MADV_WILLNEED")
+    data = make(folder, "npy, rows above a page")
+    assert data.count_wrong(rows_of(data)[[9, 3]], [9, 3]) == 0
+
+
+class Recorded:
+    """Notes what is read of an HDF5 dataset."""
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+        self.slices: list[tuple[int, int]] = []
+
+    def __getitem__(self, part: slice) -> Any:
+        self.slices.append((part.start, part.stop))
+        return self.dataset[part]
+
+
+def test_a_chunk_is_read_in_one_call_in_the_files_order(folder: Path) -> None:
+    data = make(folder, "gzip")
+    rows = rows_of(data)
+    rows[0]
+    assert isinstance(rows._rows, ChunkedRows)
+    recorded = rows._rows._dataset = Recorded(rows._rows._dataset)
+    wanted = [2999, 70, 64, 127, 64, 3]
+    assert data.count_wrong(rows[wanted], wanted) == 0
+    assert recorded.slices == [(3, 4), (64, 128), (2999, 3000)]
+
+
+# Bad input
+
+
+@pytest.mark.parametrize("layout", ["npy, rows above a page", "gzip"])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda path: os.truncate(path, 4096), "shrank from .* to 4,096 bytes while in use"),
+        (lambda path: os.truncate(path, 1 << 26), "grew from .* to 67,108,864 bytes while in use"),
+        (lambda path: os.utime(path, ns=(1, 1)), "was written to while in use"),
+        (Path.unlink, "was removed while in use"),
+    ],
+)
+def test_a_file_that_changes_between_epochs_is_named(
+    layout: str, change: Callable[[Path], object], message: str, tmp_path: Path
+) -> None:
+    dataset = labelled(make(tmp_path, layout))
+    rows_path = dataset.rows.path
+    loader = DataLoader(dataset, batch_size=1000)
+    assert len(list(loader)) == 3
+    change(rows_path)
+    with pytest.raises(RuntimeError, match=message):
+        list(loader)
+
+
+READS_DAMAGED = """
+import sys
+from torch.utils.data import DataLoader
+from helpers.datasets import Hdf5Dataset
+
+loader = DataLoader(Hdf5Dataset(sys.argv[1], "rows"), batch_size=64, num_workers=int(sys.argv[2]))
+good, batches = 0, iter(loader)
+try:
+    for rows in batches:
+        good += len(rows)
+except OSError as error:
+    print(good, error)
+del batches
+"""
+
+
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_a_chunk_that_cannot_be_decoded_is_named_with_its_rows(
+    workers: str, tmp_path: Path
+) -> None:
+    path = make(tmp_path, "gzip").rows_path
+    with h5py.File(path) as file:
+        chunk = file["rows"].id.get_chunk_info(2)
+    with path.open("r+b") as raw:
+        raw.seek(chunk.byte_offset + 10)
+        raw.write(b"\xff" * 20)
+    # Workers that are stopped in mid-epoch leave torch's sockets behind.
+    command = [sys.executable, "-c", READS_DAMAGED, str(path), workers]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    output = subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, check=True, timeout=200, env=environment
+    ).stdout
+    assert output.startswith("128 ")
+    assert output.count(f"rows 128 to 191 of /rows in {path} cannot be read (") == 1
+    assert "write the file again" in output
+
+
+def test_labels_of_another_length_are_named(folder: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "labels.npy", np.zeros(2999, np.int64))
+    rows = rows_of(make(folder, "npy, rows below a page"))
+    with pytest.raises(ValueError, match=r"3,000 rows, and .*labels.npy 2,999 labels: pass the"):
+        Labelled(rows, NpyDataset(tmp_path / "labels.npy"))
+
+
+def test_a_size_of_the_cache_that_does_not_parse_is_named(folder: Path) -> None:
+    data = make(folder, "contiguous")
+    with pytest.raises(ValueError, match="'much' is not a size"):
+        Hdf5Dataset(data.rows_path, "rows", cache_bytes="much")
+
+
+@pytest.mark.parametrize("dataset_class", [NpyDataset, OpensRows])
+def test_a_file_that_will_not_do_is_refused_by_the_constructor(
+    dataset_class: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "rows").write_bytes(b"nothing of ours")
+    with pytest.raises(ValueError, match="rows "):
+        dataset_class(tmp_path / "rows")

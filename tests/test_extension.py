@@ -1,0 +1,35 @@
+"""`%load_ext helpers` in a real kernel: the magic, the figures, the warm spare."""
+
+from pathlib import Path
+
+import nbformat
+from notebook_tools import RUN_TYPE, execute, output_text
+
+CELLS = [
+    "%load_ext helpers\nfrom helpers import run\nfrom helpers.bench import bench",
+    "bench.waiting is not None and bench.waiting.is_ready()",
+    "%%importable\ndef double(number):\n    return 2 * number",
+    "doubled = run(double, 21, ram_budget='512 MiB')\ndoubled.value",
+    "doubled",
+    "def lines():\n    return 1",
+    "%load_ext memory_profiler",
+    "%mprun -f double double(1)",
+]
+
+
+def test_the_extension_brings_what_the_lessons_use(tmp_path: Path) -> None:
+    path = tmp_path / "made_up.ipynb"
+    cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    notebook = execute(path)
+    warm, _, ran, shown, _, _, profiled = notebook.cells[1:]
+    assert output_text(warm) == "True"
+    assert "42" in output_text(ran)
+    # A run is shown as a figure with its words, and carries its numbers.
+    (bundle,) = [output.data for output in shown.outputs]
+    assert "<img" in bundle["text/html"]
+    assert bundle["text/plain"].startswith("double(): finished")
+    assert bundle[RUN_TYPE]["outcome"] == "finished"
+    # A pager's text stands below its cell, where it is saved.
+    assert "Increment" in output_text(profiled)
+    assert not list(tmp_path.glob(".lesson_modules/*"))

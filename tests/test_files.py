@@ -1,0 +1,241 @@
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from helpers.files import check_unchanged, identify, read_hdf5_header, read_npy_header
+
+ROWS = np.arange(12, dtype=np.float32).reshape(4, 3)
+
+
+class Explodes:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return pytest.fail, ("it was unpickled",)
+
+
+def write_npy(path: Path, array: Any = ROWS, **how: Any) -> bytes:
+    np.save(path, array, **how)
+    return path.read_bytes()
+
+
+def write_hdf5(path: Path) -> None:
+    with h5py.File(path, "w") as file:
+        file["rows"] = ROWS
+        file["inside/labels"] = np.arange(4)
+        file.create_dataset("packed", data=ROWS, chunks=(2, 3), compression="gzip", shuffle=True)
+        file.create_dataset("unwritten", (4, 3), "float32")
+        file.create_dataset("empty", (0, 3), "float32")
+        file["words"] = ["a", "b"]
+        file["nothing"] = h5py.Empty("float32")
+        file["swapped"] = ROWS.astype(">f4")
+
+
+# .npy
+
+
+def test_the_header_says_where_the_rows_lie(tmp_path: Path) -> None:
+    content = write_npy(tmp_path / "rows.npy")
+    header = read_npy_header(tmp_path / "rows.npy")
+    assert (header.shape, header.dtype.str, header.row_bytes) == ((4, 3), "<f4", 12)
+    second = content[header.offset + header.row_bytes :][: header.row_bytes]
+    np.testing.assert_array_equal(np.frombuffer(second, np.float32), ROWS[1])
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 0)])
+def test_both_versions_of_a_header_are_read(version: tuple[int, int], tmp_path: Path) -> None:
+    with (tmp_path / "rows.npy").open("wb") as file:
+        np.lib.format.write_array(file, ROWS, version=version)
+    assert read_npy_header(tmp_path / "rows.npy").shape == (4, 3)
+
+
+def test_one_axis_is_rows_of_single_values_in_any_order(tmp_path: Path) -> None:
+    np.save(tmp_path / "labels.npy", np.asfortranarray(np.arange(5)))
+    assert read_npy_header(tmp_path / "labels.npy").row_bytes == 8
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.asfortranarray(ROWS), "Fortran order.*save np.ascontiguousarray"),
+        (ROWS[:0], r"no rows to read, its shape is \(0, 3\)"),
+        (ROWS[:, :0], r"no rows to read, its shape is \(4, 0\)"),
+        (ROWS[0, 0], "single value: save an array of rows"),
+        (ROWS.astype(">f4"), r"foreign order \(>f4\): save it in native order"),
+        (np.zeros(3, "f4,f4"), "save an array of plain numbers"),
+        (np.zeros(3, [("λ", "f4")]), r"version \(3, 0\): save a plain array"),
+        (np.array(["a", "b"]), "dtype <U1: save an array of plain numbers"),
+        (np.zeros(3, np.longdouble), "save an array of plain numbers"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Stored array in format 3.0")
+def test_an_array_that_is_no_rows_of_numbers_is_named(
+    array: Any, message: str, tmp_path: Path
+) -> None:
+    write_npy(tmp_path / "rows.npy", array)
+    with pytest.raises(ValueError, match=message) as raised:
+        read_npy_header(tmp_path / "rows.npy")
+    assert str(tmp_path / "rows.npy") in str(raised.value)
+
+
+def test_python_objects_are_named_and_never_unpickled(tmp_path: Path) -> None:
+    write_npy(tmp_path / "objects.npy", np.array([Explodes()], object), allow_pickle=True)
+    with pytest.raises(ValueError, match="never unpickled here: save an array of numbers"):
+        read_npy_header(tmp_path / "objects.npy")
+
+
+def test_a_pickle_that_pretends_to_be_an_array_is_named_and_never_unpickled(tmp_path: Path) -> None:
+    (tmp_path / "rows.npy").write_bytes(pickle.dumps(Explodes()))
+    with pytest.raises(ValueError, match="a Python pickle, which is never opened here"):
+        read_npy_header(tmp_path / "rows.npy")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda whole: whole[:-1], "was cut short: .* makes 176 bytes, and it has 175"),
+        (lambda whole: whole + b"x", "something behind its end: .* 176 bytes, and it has 177"),
+        (lambda whole: whole[:40], "damaged .npy header .*: write it again"),
+        (lambda whole: whole.replace(b"'shape'", b"'shale'"), "damaged .npy header"),
+        (lambda whole: whole.replace(b"(4, 3)", b"(4, {)"), "damaged .npy header"),
+        (lambda whole: b"", "starts with b'': write it with np.save"),
+        (lambda whole: b"1.0,2.0,3.0", "starts with b'1.0,2.': write it with np.save"),
+        (lambda whole: b"\x89HDF\r\n\x1a\n", "an HDF5 file: use the HDF5 reader"),
+        (lambda whole: b"PK\x03\x04" + whole, "an .npz archive"),
+    ],
+)
+def test_a_damaged_or_foreign_file_is_named(
+    change: Callable[[bytes], bytes], message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.npy"
+    path.write_bytes(change(write_npy(path)))
+    with pytest.raises(ValueError, match=message) as raised:
+        read_npy_header(path)
+    assert str(path) in str(raised.value)
+
+
+@pytest.mark.parametrize("read", [read_npy_header, lambda path: read_hdf5_header(path, "rows")])
+def test_a_missing_file_and_a_folder_are_named(
+    read: Callable[[Path], object], tmp_path: Path
+) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no file .*gone: check the path"):
+        read(tmp_path / "gone")
+    with pytest.raises(IsADirectoryError, match="is a folder: pass one file in it"):
+        read(tmp_path)
+
+
+# HDF5
+
+
+def test_an_hdf5_header_tells_the_layout(tmp_path: Path) -> None:
+    write_hdf5(tmp_path / "data.h5")
+    rows = read_hdf5_header(tmp_path / "data.h5", "rows")
+    assert (rows.shape, rows.dtype.str, rows.nbytes) == ((4, 3), "<f4", 48)
+    assert (rows.chunks, rows.filters) == (None, ())
+    assert rows.offset is not None
+    found = (tmp_path / "data.h5").read_bytes()[rows.offset :][:48]
+    assert found == ROWS.tobytes()
+    packed = read_hdf5_header(tmp_path / "data.h5", "packed")
+    assert (packed.chunks, packed.filters) == ((2, 3), ("shuffle", "deflate"))
+    assert packed.offset is None
+    assert read_hdf5_header(tmp_path / "data.h5", "unwritten").offset is None
+
+
+def test_the_offset_counts_a_block_of_the_users_own(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "data.h5", "w", userblock_size=512) as file:
+        file["rows"] = ROWS
+    offset = read_hdf5_header(tmp_path / "data.h5", "rows").offset
+    assert (tmp_path / "data.h5").read_bytes()[offset:][:48] == ROWS.tobytes()
+
+
+def test_rows_in_another_file_have_no_offset(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "data.h5", "w") as file:
+        external = [(str(tmp_path / "raw"), 0, ROWS.nbytes)]
+        file.create_dataset("rows", data=ROWS, external=external)
+    assert read_hdf5_header(tmp_path / "data.h5", "rows").offset is None
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("gone", "no dataset 'gone': it has .*'inside/labels'.* 'rows'"),
+        ("inside", "no dataset 'inside': it has"),
+        ("empty", r"dataset 'empty' of .* no rows to read, its shape is \(0, 3\)"),
+        ("nothing", "dataset 'nothing' of .* single value"),
+        ("words", "dataset 'words' of .* holds Python objects"),
+        ("swapped", r"dataset 'swapped' of .* foreign order \(>f4\)"),
+    ],
+)
+def test_a_dataset_that_will_not_do_is_named(name: str, message: str, tmp_path: Path) -> None:
+    write_hdf5(tmp_path / "data.h5")
+    with pytest.raises(ValueError, match=message):
+        read_hdf5_header(tmp_path / "data.h5", name)
+
+
+def test_a_filter_that_is_not_installed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_hdf5(tmp_path / "data.h5")
+    monkeypatch.setattr(h5py.h5z, "filter_avail", lambda code: code != 1)
+    with pytest.raises(ValueError, match=r"filter 1 \(deflate\).*install hdf5plugin and import"):
+        read_hdf5_header(tmp_path / "data.h5", "packed")
+
+
+@pytest.mark.parametrize("content", [b"", b"no HDF5", ROWS.tobytes()])
+def test_a_foreign_file_is_no_hdf5(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "data.h5").write_bytes(content)
+    with pytest.raises(ValueError, match=r"data.h5 cannot be read as HDF5 .*: close whatever"):
+        read_hdf5_header(tmp_path / "data.h5", "rows")
+
+
+def test_a_truncated_hdf5_file_is_named(tmp_path: Path) -> None:
+    write_hdf5(tmp_path / "data.h5")
+    os.truncate(tmp_path / "data.h5", (tmp_path / "data.h5").stat().st_size - 100)
+    with pytest.raises(ValueError, match=r"data.h5 cannot be read as HDF5 \(.*truncated"):
+        read_hdf5_header(tmp_path / "data.h5", "rows")
+
+
+# Changes
+
+
+def replace(path: Path) -> None:
+    other = path.with_name("other")
+    other.write_bytes(path.read_bytes())
+    other.replace(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda path: os.truncate(path, 100), "shrank from 176 to 100 bytes while in use"),
+        (lambda path: os.truncate(path, 200), "grew from 176 to 200 bytes while in use"),
+        (replace, "was replaced by another file while in use"),
+        (lambda path: os.utime(path, ns=(1, 1)), "was written to while in use"),
+        (Path.unlink, "was removed while in use: make the reader again"),
+    ],
+)
+def test_a_change_of_the_file_is_noticed_and_named(
+    change: Callable[[Path], object], message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.npy"
+    write_npy(path)
+    noted = read_npy_header(path).identity
+    check_unchanged(path, noted)
+    change(path)
+    with pytest.raises(RuntimeError, match=message) as raised:
+        check_unchanged(path, noted)
+    assert str(path) in str(raised.value)
+
+
+def test_an_open_file_has_the_identity_of_its_path(tmp_path: Path) -> None:
+    write_npy(tmp_path / "rows.npy")
+    noted = identify(tmp_path / "rows.npy")
+    with (tmp_path / "rows.npy").open("rb") as file:
+        replace(tmp_path / "rows.npy")
+        check_unchanged(tmp_path / "rows.npy", noted, file.fileno())
+        with pytest.raises(RuntimeError, match="was replaced"):
+            check_unchanged(tmp_path / "rows.npy", noted)
