@@ -5,6 +5,12 @@ row, and a rank's workers cut its share at whole batches. Each then goes along i
 a time: as many blocks as fit its memory. The rows of a mix are shuffled together and handed out in
 batches, so a batch holds rows of nearly every block of its mix.
 
+    >>> order = BlockOrder(rows=12, block_rows=2, mix_rows=6, batch_size=3)
+    >>> [mix.runs for mix in order.mixes(Place(epoch=0))]
+    [[(4, 6), (6, 8), (10, 12)], [(0, 2), (2, 4), (8, 10)]]
+    >>> [batch.tolist() for batch in order.indices(epoch=0)]
+    [[11, 7, 4], [5, 6, 10], [8, 3, 2], [0, 1, 9]]
+
 Everything follows from the seed and the epoch, so a place in an epoch is a number of batches.
 """
 
@@ -20,7 +26,7 @@ Run = tuple[int, int]  # rows of the file: the first one, and the one behind the
 
 
 class Place(NamedTuple):
-    """Where a worker starts: behind the first `batches` batches that its rank hands out."""
+    """Where a worker begins: behind the first `batches` batches of its rank, its own or not."""
 
     epoch: int
     batches: int = 0

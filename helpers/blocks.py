@@ -25,6 +25,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
@@ -36,7 +37,8 @@ from helpers.units import parse_size
 
 Batch = Any  # a tensor of rows, or a tuple of rows and labels
 
-_VERSION = 1  # of the order: the same seed gives the same batches, and a state can be resumed
+# Of the order, without which no state can be resumed. numpy may shuffle otherwise in a new version.
+_VERSION = "1, numpy " + ".".join(np.__version__.split(".")[:2])
 _BLOCK_BYTES = 1 << 19  # enough for the disk's speed where several are read at a time
 _FEWEST_BLOCKS = 32  # in a mix, and in a file, where block_rows is chosen here
 _PLACE_BYTES = 8  # of a row in its mix
@@ -98,6 +100,8 @@ class ShuffledBlocks(IterableDataset[Batch]):
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the order of the next iteration. Another epoch begins at its first batch."""
+        if epoch < 0:
+            raise ValueError(f"epoch={epoch}: pass 0 or more")
         if epoch != self._epoch:
             self._epoch, self._start, self._handed_out = epoch, 0, 0
 

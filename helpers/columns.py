@@ -170,7 +170,7 @@ def _find_hdf5_chunks(column: Column) -> Chunks | None:
         plist = dataset.id.get_create_plist()
         filters = tuple(plist.get_filter(place)[0] for place in range(plist.get_nfilters()))
         whole_rows = dataset.chunks is not None and dataset.chunks[1:] == dataset.shape[1:]
-        if not whole_rows or filters not in _READABLE_FILTERS or file.userblock_size:
+        if not whole_rows or filters not in _READABLE_FILTERS:
             return None
         offsets, sizes, masks = np.zeros((3, -(-column.rows // column.chunk_rows)), np.int64)
 

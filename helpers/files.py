@@ -177,7 +177,6 @@ def _describe_dataset(path: Path, name: str, file: Any, identity: FileIdentity) 
             )
     in_one_piece = (
         plist.get_layout() == h5py.h5d.CONTIGUOUS
-        and not plist.get_external_count()
         and dataset.id.get_storage_size() > 0  # else never written: then an offset is no place
     )
     return Hdf5Header(

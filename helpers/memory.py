@@ -165,8 +165,9 @@ class TreeSampler:
 
     def _growth_of_the_most(self, cheap: tuple[ProcessLook, ...], kind: str) -> int:
         name = f"{kind}_bytes"
-        before: int = max(getattr(counted, name) for counted, _ in self._last.values())
-        now: int = max(getattr(process, name) for process in cheap)
+        # A tree that has ended is empty: then nothing has grown.
+        before: int = max((getattr(counted, name) for counted, _ in self._last.values()), default=0)
+        now: int = max((getattr(process, name) for process in cheap), default=0)
         return now - before
 
     def _finish(self, processes: tuple[ProcessLook, ...], exact: bool, start: float) -> Look:

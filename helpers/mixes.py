@@ -84,7 +84,7 @@ class _Reading:
         self._places = places
         offsets = accumulate((stop - start for start, stop in mix.runs), initial=0)
         self._left = deque(zip(mix.runs, offsets, strict=False))
-        self._errors: list[BaseException] = []
+        self._errors: list[Exception] = []
         self._threads = [
             threading.Thread(target=self._work, name="reader of a mix")
             for _ in range(min(threads, len(mix.runs)))
@@ -111,7 +111,7 @@ class _Reading:
                 reads = [files.enter_context(open_rows(*place)) for place in self._places]
                 while block := self._next_block():
                     self._read(reads, *block)
-        except BaseException as error:  # noqa: BLE001  # it is raised where the rows are wanted
+        except Exception as error:  # noqa: BLE001  # raised again where the rows are wanted
             self._errors.append(error)
             self._left.clear()
 

@@ -89,11 +89,12 @@ class Watch:
         self._note_peaks(look)
         if awaited:
             self.board.phase = Phase.GO if phase is Phase.READY else Phase.LEAVE
-        if awaited or self._is_worth_handing_on(sample):
+        reason = self._reason(sample)
+        if look.processes and (awaited or reason or self._is_worth_handing_on(sample)):
             self.emit(sample)
             self.next_sample = sample.seconds + max(SAMPLE_INTERVAL, sample.seconds / 1500)
         self.highest = max(self.highest, sample.budgeted_bytes)
-        return self._reason(sample), self._interval(sample)
+        return reason, self._interval(sample)
 
     def kernel_kills(self) -> int | None:
         """Return how many of the experiment's processes the kernel has killed over the budget."""

@@ -1,6 +1,7 @@
 """Execute notebooks and read what they show. Shared by `make run` and the tests."""
 
 import os
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -109,12 +110,20 @@ def _describe(path: Path, notebook: Any, index: int, error: Exception) -> str:
     cell = notebook.cells[index]
     number = sum(cell.cell_type == "code" for cell in notebook.cells[: index + 1])
     if isinstance(error, CellExecutionError):
-        reason = f"{error.ename}: {error.evalue}"
+        reason = f"{error.ename}: {error.evalue}" if error.evalue else _failed_line(cell, error)
     elif isinstance(error, CellTimeoutError):
         reason = str(error).splitlines()[0]
     else:
         reason = f"the kernel died: {error}"
     return f"{path.name}, code cell {number} (`{first_line(cell)}`): {reason}"
+
+
+def _failed_line(cell: Any, error: CellExecutionError) -> str:
+    """Return the line of the cell that raised: a bare assertion has no message of its own."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", error.traceback)
+    lines = cell.source.splitlines()
+    numbers = [int(number) for number in re.findall(r"^-+> (\d+) ", plain, re.MULTILINE)]
+    return f"{error.ename} in `{lines[numbers[0] - 1].strip()}`" if numbers else error.ename
 
 
 def first_line(cell: Any) -> str:

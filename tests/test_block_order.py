@@ -1,3 +1,4 @@
+import doctest
 from dataclasses import replace
 from itertools import islice
 
@@ -6,6 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from helpers import block_order
 from helpers.block_order import BlockOrder, Place
 
 
@@ -148,3 +150,9 @@ def test_the_rows_of_a_batch_come_from_nearly_all_blocks_of_their_mix() -> None:
     order = BlockOrder(rows=64_000, block_rows=500, mix_rows=16_000, batch_size=256)
     for batch in islice(order.indices(0), 20):
         assert len(np.unique(batch // order.block_rows)) > 30  # of 32
+
+
+def test_the_example_is_true() -> None:
+    result = doctest.testmod(block_order)
+    assert result.attempted == 2
+    assert result.failed == 0

@@ -181,7 +181,8 @@ def test_any_number_of_workers_hands_out_every_row_once(workers: int, data: Made
     indices = list(batches.indices(workers))
     np.testing.assert_array_equal(np.sort(np.concatenate(indices)), np.arange(ROWS))
     loader = DataLoader(batches, batch_size=None, num_workers=workers)
-    assert_right(data, batches.unpack(loader), indices)
+    kept = list(batches.unpack(loader))  # the batches are the loop's own
+    assert_right(data, kept, indices)
 
 
 def test_a_loop_over_the_loader_itself_says_what_to_do(data: MadeData) -> None:
@@ -284,8 +285,8 @@ def test_a_state_of_another_file_or_version_is_refused(data: MadeData, folder: P
     state = make(data).state_dict()
     with pytest.raises(ValueError, match="its files is"):
         make(other).load_state_dict(state)
-    with pytest.raises(ValueError, match="its version is 0, here it is 1"):
-        make(data).load_state_dict({**state, "version": 0})
+    with pytest.raises(ValueError, match="its version is '0', here it is '1, numpy"):
+        make(data).load_state_dict({**state, "version": "0"})
     with pytest.raises(ValueError, match="its version is None"):
         make(data).load_state_dict({})
 
@@ -400,7 +401,8 @@ def test_a_read_error_comes_once_with_its_rows_and_after_all_rows_before_it(
         read(file, offset, into)
 
     monkeypatch.setattr(columns, "_read_at", fail)
-    running, seen = iter(batches), []
+    running = iter(batches)
+    seen: list[Any] = []
     with pytest.raises(OSError, match=r"rows 480 to 489 of .*x\.npy cannot be read \(.*Input"):
         seen.extend(running)
     assert 0 < len(seen) < 100
@@ -457,6 +459,11 @@ def test_settings_that_cannot_be_are_refused(
         make(data, **change)
 
 
+def test_an_epoch_below_zero_is_refused(data: MadeData) -> None:
+    with pytest.raises(ValueError, match="epoch=-1"):
+        make(data).set_epoch(-1)
+
+
 def test_a_block_is_rounded_up_to_whole_chunks(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file.create_dataset("rows", data=VALUES, chunks=(150, 4))
@@ -497,8 +504,8 @@ def test_memory_is_what_was_asked_for_whatever_the_size_of_the_file(
         argv = [sys.executable, "-c", _MEASURE, str(made.rows_path), "12 MiB", "24 MiB"]
         ended = subprocess.run(argv, capture_output=True, check=True, timeout=120)
         small, large = (int(added) / (1 << 20) for added in ended.stdout.split())
-        assert 8 < small < 15
-        assert 18 < large < 27
+        assert 8 < small < 12 + 5
+        assert 18 < large < 24 + 5
 
 
 def test_batches_are_aligned_for_the_processor(data: MadeData) -> None:

@@ -22,7 +22,7 @@ def assert_agrees_with_shuffles(
     assert abs(np.mean(measured) - said) < 4 * error
 
 
-@pytest.mark.parametrize("count", [2, 7, 200])
+@pytest.mark.parametrize("count", [7, 200])
 def test_the_displacement_of_a_full_shuffle_is_what_shuffling_gives(count: int) -> None:
     assert_agrees_with_shuffles(displacement, np.arange(count))
 
@@ -49,6 +49,7 @@ def test_the_runs_after_a_full_shuffle_are_what_shuffling_gives(labels: NDArray[
     [
         (displacement([0, 1, 2]), 0, 8 / 9),
         (displacement([2, 1, 0]), 4 / 3, 8 / 9),
+        (displacement([1, 0]), 1, 0.5),
         (displacement([0]), 0, 0),
         (distinct_labels([0, 0, 1, 1, 2, 2], 2), 1, 1.8),
         (distinct_labels([0, 1, 1, 2, 2, 0], 2), 2, 1.8),

@@ -116,8 +116,8 @@ def test_ranks_have_different_orders_of_different_rows() -> None:
 
 
 def test_a_block_is_needed_only_while_its_mix_is_handed_out() -> None:
-    indices = np.array(flat(BlockShuffleSampler(10_000, block_rows=50, mixed_blocks=8, seed=3)))
-    for block in range(200):
+    indices = np.array(flat(BlockShuffleSampler(10_150, block_rows=50, mixed_blocks=8, seed=3)))
+    for block in range(203):
         places = np.flatnonzero(indices // 50 == block)
         assert places[-1] - places[0] < 8 * 50
 
@@ -151,6 +151,7 @@ def test_batches_are_lists_of_pythons_own_integers() -> None:
 
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="starts many")
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")  # more workers than cores
 @pytest.mark.parametrize("workers", [0, 1, 2, 5])
 def test_a_plain_loader_with_workers_hands_out_every_index_once(workers: int) -> None:
     sampler = BlockShuffleSampler(1003, batch_size=17, block_rows=10)
@@ -179,7 +180,7 @@ def test_a_plain_loader_with_workers_hands_out_every_index_once(workers: int) ->
         ({"batch_size": 1, "ranks": 3, "block_rows": 1}, "1000 batches of one row .* 3 ranks"),
     ],
 )
-def test_what_does_not_fit_is_named(options: dict[str, int], message: str) -> None:
+def test_what_does_not_fit_is_named(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         BlockShuffleSampler(**{"rows": 1000, **options})
 
@@ -262,6 +263,7 @@ for epoch in (0, 1, 0):
     orders.append([int(item) for item in loader])
     assert sorted(orders[-1]) == list(range(1000))
 assert orders[0] == orders[2] != orders[1]
+del loader  # ends the workers while torch can still clear up after them
 """
 
 

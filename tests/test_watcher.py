@@ -181,9 +181,21 @@ def test_what_stays_inside_its_budget_is_sampled_and_lives(desk: Desk) -> None:
     assert desk.is_running()
 
 
-def test_what_takes_too_long_is_timed_out(desk: Desk) -> None:
+def test_what_takes_too_long_is_timed_out_and_seen_to_the_end(desk: Desk) -> None:
     desk.begin(timeout=0.1)
-    assert desk.verdict()["reason"] == "timed out"
+    *_, last_sample, verdict = iter(desk.next, {})
+    assert verdict["reason"] == "timed out"
+    assert last_sample["seconds"] > 0.1
+
+
+def test_a_child_that_has_ended_is_watched_on_until_the_kernel_knows(desk: Desk) -> None:
+    desk.begin(timeout=0.5)
+    assert desk.child.stdin is not None
+    desk.child.stdin.close()
+    desk.child.wait()  # the watcher looks at nobody now, again and again
+    *samples, verdict = iter(desk.next, {})
+    assert verdict["reason"] == "timed out"
+    assert all(sample["processes"] == 1 for sample in samples)
 
 
 # One watch, with looks made up by hand

@@ -1,4 +1,8 @@
-"""How well batches are mixed: how many different labels one holds, and how many it would."""
+"""How well batches are mixed: how many different labels one holds, and how many it would.
+
+`helpers.mixing` measures whole epochs. Here a slow reader may come through only a part of one, so
+what a full shuffle gives is said of the whole file, not of the part that was seen.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
