@@ -44,7 +44,7 @@ _HOMES = {
     "track": "progress",
 }
 
-__all__ = sorted(_HOMES)  # noqa: PLE0605 - the names above, each once
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

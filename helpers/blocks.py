@@ -30,7 +30,8 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from helpers.block_order import BlockOrder, Indices, Place
-from helpers.columns import Column, Rows, fingerprint, open_columns
+from helpers.block_reads import Rows
+from helpers.columns import Column, fingerprint, open_columns
 from helpers.messages import Message, Slots
 from helpers.mixes import copy_rows, make_room, read_mixes
 from helpers.units import parse_size
@@ -179,7 +180,7 @@ class ShuffledBlocks(IterableDataset[Batch]):
         new = ([make_room(column, size) for column in self._columns] for size in sizes)
         for arrays in self._filled(new, order, place):
             self._handed_out += 1
-            yield _as_batch([torch.from_numpy(array) for array in arrays])
+            yield _as_batch(arrays)
 
     def _messages(self, place: Place, slots: Slots) -> Iterator[Message]:
         """Yield messages in a worker."""
@@ -192,9 +193,9 @@ class ShuffledBlocks(IterableDataset[Batch]):
     def _unpacked(self, messages: Iterator[Message], slots: Slots) -> Iterator[Batch]:
         """Yield the batches of messages in the process of the loop."""
         for message in messages:
-            for tensors in slots.take(message):
+            for arrays in slots.take(message):
                 self._handed_out += 1
-                yield _as_batch(tensors)
+                yield _as_batch(arrays)
 
     def _filled(
         self, arrays: Iterable[list[Rows]], order: BlockOrder, place: Place
@@ -214,5 +215,6 @@ def _whole_chunks(rows: Column, block_rows: int | None, mix_rows: int) -> int:
     return min(chunks * rows.chunk_rows, max(block_rows, rows.rows))
 
 
-def _as_batch(tensors: list[torch.Tensor]) -> Batch:
+def _as_batch(arrays: list[Rows]) -> Batch:
+    tensors = [torch.from_numpy(array) for array in arrays]
     return tensors[0] if len(tensors) == 1 else tuple(tensors)

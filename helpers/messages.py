@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import torch
 
-from helpers.columns import Column, Rows
+from helpers.block_reads import Rows
+from helpers.columns import Column
 from helpers.mixes import make_room
 
 
@@ -32,23 +33,29 @@ class Slots:
     def __init__(
         self, columns: Sequence[Column], rows: int, workers: int, prefetch_factor: int
     ) -> None:
+        self._columns = columns
         self._count = prefetch_factor + 1
-        shape = (workers, self._count, rows)
+        empty = (make_room(column, workers, self._count, rows) for column in columns)
         self._tensors = [
-            torch.from_numpy(make_room(column, *shape)).share_memory_()  # type: ignore[no-untyped-call]
-            for column in columns
+            torch.from_numpy(array).share_memory_()  # type: ignore[no-untyped-call]
+            for array in empty
         ]
 
     def arrays(self, worker: int, messages: Iterable[list[int]]) -> Iterator[list[Rows]]:
         """Yield the arrays that hold the rows of a worker's messages, one after another."""
         for number, sizes in enumerate(messages):
-            place = (worker, number % self._count, slice(sum(sizes)))
-            yield [tensor[place].numpy() for tensor in self._tensors]
+            yield self._arrays(worker, number, slice(sum(sizes)))
 
-    def take(self, message: Message) -> Iterator[list[torch.Tensor]]:
-        """Yield copies of the batches of a message, a tensor for each column."""
+    def take(self, message: Message) -> Iterator[list[Rows]]:
+        """Yield copies of the batches of a message, an array for each column."""
         first = 0
         for size in message.sizes:
-            place = (message.worker, message.number % self._count, slice(first, first + size))
-            yield [tensor[place].clone() for tensor in self._tensors]
+            shared = self._arrays(message.worker, message.number, slice(first, first + size))
+            copies = [make_room(column, size) for column in self._columns]
+            for copy, array in zip(copies, shared, strict=True):
+                copy[:] = array
+            yield copies
             first += size
+
+    def _arrays(self, worker: int, number: int, rows: slice) -> list[Rows]:
+        return [tensor[worker, number % self._count, rows].numpy() for tensor in self._tensors]

@@ -56,7 +56,7 @@ def mimebundle(run: Run) -> dict[str, Any]:
 
 
 def last_words(run: Run) -> dict[str, Any]:
-    """Return what a view leaves behind: the same, but words only for a run too short for a curve."""
+    """Return what a view leaves behind: for a run too short for a curve, words only."""
     return mimebundle(run) if run.seconds >= _SHORTEST_CURVE else words_and_numbers(run)
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from helpers.board import Board, Phase
 from helpers.budget import Group
 from helpers.memory import Look, Measure, TreeSampler
-from helpers.processes import command_line, end_all
+from helpers.processes import command_line, end_all, kill
+from helpers.procfs import ProcessLook
 from helpers.records import ProcessPeak, Sample
 
 SHARE_OF_A_CORE = 0.02  # the most that looking may take
@@ -20,7 +21,7 @@ STARTING_INTERVAL = 0.005
 AVERAGED_LOOKS = 16  # exact looks cost much more, and come rarely
 SAMPLE_INTERVAL = 0.02  # between samples handed on, unless one is a new peak
 # No process tree on a small machine fills memory faster: it bounds how long not to look.
-FASTEST_BYTES_PER_SECOND = 4 * 2**30
+FASTEST_BYTES_PER_SECOND = 8 * 2**30
 TOLERATED_SHARE = 0.05  # over the budget before the watcher kills; killing takes the rest of 10 %
 LAST_WORDS_SECONDS = 1.0  # after the kernel killed a worker, for the main process to say so
 
@@ -64,6 +65,7 @@ class Watch:
         self.sampler = TreeSampler(
             task.pid, measure=task.measure, pids=self.group.pids if self.group else None
         )
+        self.seen: tuple[ProcessLook, ...] = ()
         self.peaks: dict[int, ProcessPeak] = {}
         self.read_before = 0
         self.highest = 0
@@ -83,6 +85,7 @@ class Watch:
         if phase is Phase.READY:
             self.read_before = look.read_bytes or 0
         self.cost += (look.cpu_seconds - self.cost) / AVERAGED_LOOKS
+        self.seen = look.processes
         sample = self._sample(look, self.board.seconds(time.monotonic()))
         if phase is Phase.STARTING:  # the order's modules are being imported: nothing to record
             return self._reason(sample), min(self._interval(sample), STARTING_INTERVAL)
@@ -106,11 +109,20 @@ class Watch:
     def end(self, reason: str) -> Verdict:
         """End what still runs, remove the cgroup, and say how it all ended."""
         kills = self.kernel_kills()
+        if reason == "over budget":
+            self._kill_who_was_seen()
         gone = end_all(self.task.pid, self.peaks, listed=self._listed)
         if self.group is not None:
             gone = self.group.remove() and gone
         peaks = tuple(self.peaks.values())
         return Verdict(reason, kills, gone, time.process_time(), peaks)
+
+    def _kill_who_was_seen(self) -> None:
+        """Kill before searching for the rest: what is over its budget grows by the millisecond."""
+        for process in self.seen:
+            peak = self.peaks.get(process.pid)
+            if peak is None or peak.name != "resource tracker":  # that one has to clean up
+                kill(process.pid)
 
     def _listed(self) -> list[int]:
         """Return living processes also where they have left the experiment's session."""

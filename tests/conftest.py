@@ -10,6 +10,8 @@ from pathlib import Path
 import leftovers
 import pytest
 
+from helpers.budget import enforcement
+
 
 @pytest.fixture(scope="session", autouse=True)
 def a_temporary_folder_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
@@ -46,3 +48,18 @@ def nothing_is_left(no_spare_outlives_its_module: None) -> Iterator[None]:
     yield
     left = leftovers.left_since(before, allowed=leftovers.warm_spare)
     assert not left, f"the test left {left}"
+
+
+@pytest.fixture
+def kernel_enforced() -> str:
+    """Say how the kernel enforces a budget here; skip the test where it cannot."""
+    if not enforcement().startswith("kernel"):
+        pytest.skip("no memory cgroup can be made here")
+    return enforcement()
+
+
+@pytest.fixture
+def watcher_enforced(monkeypatch: pytest.MonkeyPatch) -> str:
+    """Leave the budget to the watcher, as where no cgroup can be had."""
+    monkeypatch.setenv("LARGER_THAN_RAM_ENFORCER", "watcher")
+    return "watcher"

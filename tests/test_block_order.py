@@ -154,5 +154,5 @@ def test_the_rows_of_a_batch_come_from_nearly_all_blocks_of_their_mix() -> None:
 
 def test_the_example_is_true() -> None:
     result = doctest.testmod(block_order)
-    assert result.attempted == 2
+    assert result.attempted == 3
     assert result.failed == 0

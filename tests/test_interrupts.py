@@ -8,13 +8,32 @@ import pytest
 from helpers.interrupts import interrupts_held
 
 
+def interrupt_twice_and_go_on(done: list[str]) -> None:
+    with interrupts_held():
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        done.append("the block")
+
+
+def interrupt_and_fail() -> None:
+    with interrupts_held():
+        signal.raise_signal(signal.SIGINT)
+        raise ZeroDivisionError
+
+
+def interrupt_inside_and_outside(done: list[str]) -> None:
+    with interrupts_held():
+        with pytest.raises(KeyboardInterrupt):
+            interrupt_twice_and_go_on(done)
+        signal.raise_signal(signal.SIGINT)
+        done.append("the outer block")
+
+
 def test_an_interrupt_waits_for_the_end_of_the_block() -> None:
-    done = []
-    with pytest.raises(KeyboardInterrupt), interrupts_held():
-        signal.raise_signal(signal.SIGINT)
-        signal.raise_signal(signal.SIGINT)
-        done.append(True)
-    assert done == [True]
+    done: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        interrupt_twice_and_go_on(done)
+    assert done == ["the block"]
 
 
 def test_without_an_interrupt_nothing_is_raised_and_the_handler_is_as_before() -> None:
@@ -26,21 +45,16 @@ def test_without_an_interrupt_nothing_is_raised_and_the_handler_is_as_before() -
 
 def test_an_error_inside_passes_and_the_handler_is_as_before() -> None:
     before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(ZeroDivisionError), interrupts_held():
-        signal.raise_signal(signal.SIGINT)
-        _ = 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        interrupt_and_fail()
     assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_blocks_may_stand_inside_each_other() -> None:
-    reached = []
-    with pytest.raises(KeyboardInterrupt), interrupts_held():
-        with pytest.raises(KeyboardInterrupt), interrupts_held():
-            signal.raise_signal(signal.SIGINT)
-        reached.append("after the inner block")
-        signal.raise_signal(signal.SIGINT)
-        reached.append("end")
-    assert reached == ["after the inner block", "end"]
+    done: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        interrupt_inside_and_outside(done)
+    assert done == ["the block", "the outer block"]
 
 
 def test_another_thread_is_never_interrupted_and_holds_nothing() -> None:

@@ -139,7 +139,7 @@ def test_a_start_method_that_nobody_has_is_refused_by_name(monkeypatch: pytest.M
     with pytest.raises(ValueError, match="start method 'thread' is not available here: use "):
         choose_start_method("thread")
     monkeypatch.setenv("LARGER_THAN_RAM_START_METHOD", "thread")
-    with pytest.raises(ValueError, match="LARGER_THAN_RAM_START_METHOD: .*'thread' is not avail"):
+    with pytest.raises(ValueError, match=r"LARGER_THAN_RAM_START_METHOD: .*'thread' is not avail"):
         choose_start_method(None)
 
 
@@ -148,5 +148,5 @@ def test_where_there_is_no_fork_it_is_refused_and_not_chosen(
 ) -> None:
     monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn"])
     assert choose_start_method(None) == "spawn"
-    with pytest.raises(ValueError, match="start method 'fork' is not available here: use spawn$"):
+    with pytest.raises(ValueError, match=r"start method 'fork' is not .*: use spawn$"):
         choose_start_method("fork")

@@ -360,6 +360,20 @@ def test_processes_are_named_by_what_they_do(
     assert names == ["main", "resource tracker", "fork server", "worker 1", "worker 2"]
 
 
+def test_what_is_over_its_budget_is_killed_before_the_rest_is_searched_for(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[object] = []
+    monkeypatch.setattr(watch_module, "kill", done.append)
+    monkeypatch.setattr(watch_module, "end_all", lambda *_, **__: done.append("search"))
+    commands = iter(["python -c from multiprocessing.resource_tracker import main"])
+    monkeypatch.setattr(watch_module, "command_line", lambda pid: next(commands))
+    setting.sampler.exact_look = look(10, 1, exact=True)
+    setting.begin()
+    setting.watch.end("over budget")
+    assert done == [setting.watch.task.pid, "search"]  # the tracker cleans up, and ends by itself
+
+
 def test_peaks_are_kept_for_every_process(setting: Setting) -> None:
     setting.sampler.exact_look = look(10, exact=True)
     setting.begin()

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from helpers.columns import find_chunks, open_column, open_rows
+from helpers.block_reads import find_chunks, open_rows
+from helpers.columns import open_column
 
 ROWS = 1000
 VALUES = np.random.default_rng(0).normal(size=(ROWS, 6, 4)).astype(np.float32)

@@ -1,0 +1,138 @@
+"""What goes wrong around an experiment, and what a function may leave and do."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import lesson_functions as lessons
+import psutil
+import pytest
+from running import MIB, Does, is_running, needs_fork, run, said_by_both_workers
+
+from helpers.bench import bench
+from helpers.records import Outcome
+
+# When the machinery itself fails
+
+
+@needs_fork
+def test_a_watcher_that_is_killed_is_said_and_everything_is_ended(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    view = Does(
+        lambda: process_that_runs("helpers.watcher").kill(), when=said_by_both_workers(pids)
+    )
+    record = run(lessons.hang_with_two_workers, pids, "spawn", view=view, ram_budget="2 GiB")
+    assert (record.outcome, record.error.partition(",")[0]) == (Outcome.CRASHED, "the watcher died")
+    assert not any(is_running(int(pid)) for pid in pids.read_text().split())
+
+
+def process_that_runs(module: str) -> psutil.Process:
+    """Return the one child of ours that runs a module."""
+    (found,) = (c for c in psutil.Process().children() if f"from {module}" in " ".join(c.cmdline()))
+    return found
+
+
+def test_a_view_that_fails_ends_the_experiment() -> None:
+    def fail() -> None:
+        raise RuntimeError("cannot draw")
+
+    with pytest.raises(RuntimeError, match="cannot draw"):
+        run(lessons.hang, view=Does(fail))
+
+
+def test_a_full_disk_is_said_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.clear()
+    with monkeypatch.context() as patch:
+        patch.setattr("helpers.board.Board.create", no_room)
+        with pytest.raises(OSError, match="No space left on device"):
+            run(lessons.add, 1, 2)
+
+
+def no_room(*_: Any) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_a_record_is_not_lost_when_the_next_spare_cannot_be_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench.warm_up()
+    monkeypatch.setattr("helpers.board.Board.create", no_room)
+    assert run(lessons.add, 1, 2).value == 3
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit on the size of files")
+def test_a_result_that_cannot_be_written_is_a_crash() -> None:
+    record = run(lessons.have_no_room_for_the_result)
+    assert record.outcome is Outcome.CRASHED
+    assert "without a result" in record.error
+
+
+# What a function may leave, and do
+
+
+def test_a_process_that_outlives_the_function_is_ended() -> None:
+    record = run(lessons.leave_a_process_behind)
+    assert record.outcome is Outcome.FINISHED
+    assert not is_running(record.value)
+
+
+@needs_fork
+def test_a_daemon_is_found_in_its_cgroup(kernel_enforced: str) -> None:
+    record = run(lessons.leave_a_daemon_behind, 0.0)
+    assert record.outcome is Outcome.FINISHED
+    assert not is_running(record.value)
+
+
+@needs_fork
+def test_a_daemon_that_the_watcher_has_seen_is_ended(watcher_enforced: str) -> None:
+    record = run(lessons.leave_a_daemon_behind, 0.5)
+    assert record.outcome is Outcome.FINISHED
+    assert not is_running(record.value)
+
+
+def test_a_function_may_write_files_and_change_its_folder(tmp_path: Path) -> None:
+    assert run(lessons.change_folder_and_leave_a_file, tmp_path).value == str(tmp_path)
+    assert (tmp_path / "kept").read_text() == "kept"
+
+
+def test_of_much_that_is_printed_the_last_lines_are_kept() -> None:
+    record = run(lessons.print_a_lot)
+    lines = record.stdout.splitlines()
+    assert (record.outcome, lines[-1], len(lines)) == (Outcome.FINISHED, "line 49999", 40)
+    assert record.stderr == "the last words"
+
+
+def test_a_function_may_close_its_streams() -> None:
+    record = run(lessons.close_the_streams)
+    assert (record.outcome, record.value) == (Outcome.FINISHED, 1)
+
+
+def test_a_large_value_comes_back() -> None:
+    value = run(lessons.return_zeros, 60 * MIB).value
+    assert value.nbytes == 60 * MIB
+
+
+def test_a_value_that_does_not_fit_into_the_budget_twice_is_a_kill() -> None:
+    assert run(lessons.return_zeros, 300 * MIB).outcome is Outcome.KILLED
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (
+            lessons.return_stubborn,
+            "TypeError: the function returned a Stubborn that cannot be",
+        ),
+        (
+            lessons.return_only_there,
+            "TypeError: the function's value cannot be loaded here: I",
+        ),
+        (lessons.raise_stubborn, "ValueError: <lesson_functions.Stubborn object"),
+    ],
+)
+def test_what_cannot_come_back_is_said(function: Callable[[], Any], words: str) -> None:
+    record = run(function)
+    assert record.outcome is Outcome.RAISED
+    assert record.error.startswith(words)
+    assert record.value is None
