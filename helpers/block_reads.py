@@ -4,19 +4,13 @@ Where rows lie in the file as they do in memory (.npy, HDF5 without filters) the
 into the array, past every library. Chunks compressed with gzip are read raw and decompressed here,
 because zlib lets other threads run meanwhile. Whatever else HDF5 can read goes through h5py, which
 serves one thread at a time.
-
-A file that RAM cannot hold is read past the page cache too: there its pages would only push each
-other out before they are wanted again, and the kernel's work for that costs more than the reading.
 """
 
-import mmap
-import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from io import FileIO
 from typing import Any
 
 import numpy as np
@@ -25,15 +19,13 @@ from numpy.typing import NDArray
 from helpers.columns import Column
 from helpers.files import check_unchanged
 from helpers.ram import machine_ram_bytes
+from helpers.raw_files import Bytes, ReadAt, can_read_past_cache, open_file
 
 Rows = NDArray[Any]
 Read = Callable[[int, Rows], None]  # fills an array with the rows from a first one on
-_ReadAt = Callable[[int, NDArray[np.uint8]], None]  # fills an array from a place in the file
 
 _DEFLATE, _SHUFFLE = 1, 2  # HDF5's numbers for its filters
 _READABLE_FILTERS = {(), (_DEFLATE,), (_SHUFFLE, _DEFLATE)}
-_PAGE = 4096  # past the page cache, reads begin and end at pages, in the file and in memory
-_ROOM_BYTES = (1 << 19) + _PAGE  # for a block of the usual size, which begins within a page
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +39,15 @@ class Chunks:
     past_cache: bool
 
 
-def find_chunks(column: Column) -> Chunks | None:
-    """Return where the rows lie now, or None where only HDF5 itself can tell or decode them."""
+def find_chunks(column: Column, past_cache: bool | None = None) -> Chunks | None:
+    """Return where the rows lie now, or None where only HDF5 itself can find or decode them.
+
+    They are to be read past the page cache if RAM cannot hold the file, or as `past_cache` says.
+    """
     check_unchanged(column.path, column.header.identity)
-    past_cache = _cannot_be_cached(column)
+    if past_cache is None:
+        past_cache = column.header.identity.size > machine_ram_bytes()
+    past_cache = past_cache and can_read_past_cache(column.path)
     if column.header.offset is None:
         return _find_hdf5_chunks(column, past_cache)
     offset, size = np.array([[column.header.offset], [column.header.nbytes]])
@@ -58,17 +55,21 @@ def find_chunks(column: Column) -> Chunks | None:
 
 
 @contextmanager
-def open_rows(column: Column, chunks: Chunks | None) -> Iterator[Read]:
-    """Open a column for one thread, and check that it is still the file that was noted."""
+def open_rows(column: Column, chunks: Chunks | None, room: Bytes) -> Iterator[Read]:
+    """Open a column for one thread, which has `room` to read past the page cache into.
+
+    Raises RuntimeError where the file is not the one that was noted.
+    """
+    noted = column.header.identity
     if chunks is None:
         import h5py  # slow to import, and .npy files do without it
 
-        check_unchanged(column.path, column.header.identity)
+        check_unchanged(column.path, noted)
         # Blocks are read whole and once: a cache of chunks would only take memory.
         with h5py.File(column.path, "r", rdcc_nbytes=0) as file:
             yield partial(_read_through_library, file[column.name])
     else:
-        with _open_file(column, chunks.past_cache) as read_at:
+        with open_file(column.path, noted, room if chunks.past_cache else None) as read_at:
             yield partial(_read_chunks, read_at, column, chunks)
 
 
@@ -76,7 +77,7 @@ def _read_through_library(dataset: Any, first: int, out: Rows) -> None:
     dataset.read_direct(out, np.s_[first : first + len(out)])
 
 
-def _read_chunks(read_at: _ReadAt, column: Column, chunks: Chunks, first: int, out: Rows) -> None:
+def _read_chunks(read_at: ReadAt, column: Column, chunks: Chunks, first: int, out: Rows) -> None:
     done = 0
     while done < len(out):
         number, skipped = divmod(first + done, chunks.rows)
@@ -94,7 +95,7 @@ def _read_chunks(read_at: _ReadAt, column: Column, chunks: Chunks, first: int, o
         done += len(part)
 
 
-def _unpack(packed: Rows, chunks: Chunks, row_bytes: int, item_bytes: int) -> Rows:
+def _unpack(packed: Bytes, chunks: Chunks, row_bytes: int, item_bytes: int) -> Bytes:
     """Return the items of a chunk, each as its bytes."""
     size = chunks.rows * row_bytes
     whole = np.frombuffer(zlib.decompress(packed.data, bufsize=size), np.uint8)
@@ -126,55 +127,3 @@ def _find_hdf5_chunks(column: Column, past_cache: bool) -> Chunks | None:
     if not sizes.all() or masks.any():  # chunks never written, or stored past their filters
         return None
     return Chunks(column.chunk_rows, offsets, sizes, filters, past_cache)
-
-
-def _cannot_be_cached(column: Column) -> bool:
-    """Return whether a file is larger than RAM, on a file system that can read past the cache."""
-    if column.header.identity.size <= machine_ram_bytes() or not hasattr(os, "O_DIRECT"):
-        return False
-    try:
-        os.close(os.open(column.path, os.O_RDONLY | os.O_DIRECT))
-    except OSError:
-        return False
-    return True
-
-
-@contextmanager
-def _open_file(column: Column, past_cache: bool) -> Iterator[_ReadAt]:
-    def opener(path: str, flags: int) -> int:
-        return os.open(path, flags | os.O_DIRECT if past_cache else flags)
-
-    with open(column.path, "rb", buffering=0, opener=opener) as file:
-        check_unchanged(column.path, column.header.identity, file.fileno())
-        if past_cache:
-            room = mmap.mmap(-1, _ROOM_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-            yield partial(_read_pages, file, np.frombuffer(room, np.uint8))
-        else:
-            yield partial(_read_bytes, file)
-
-
-def _read_bytes(file: FileIO, offset: int, into: NDArray[np.uint8]) -> None:
-    file.seek(offset)
-    while len(into):  # one call may read less than was asked for
-        count = file.readinto(into.data)
-        _check_end(count, into)
-        into = into[count:]
-
-
-def _read_pages(
-    file: FileIO, room: NDArray[np.uint8], offset: int, into: NDArray[np.uint8]
-) -> None:
-    while len(into):
-        skipped = offset % _PAGE
-        file.seek(offset - skipped)
-        pages = -(-(skipped + len(into)) // _PAGE)
-        count = file.readinto(room[: pages * _PAGE].data) - skipped
-        _check_end(count, into)
-        part = room[skipped : skipped + count][: len(into)]
-        into[: len(part)] = part
-        into, offset = into[len(part) :], offset + len(part)
-
-
-def _check_end(count: int, into: NDArray[np.uint8]) -> None:
-    if count <= 0:
-        raise OSError(f"the file ended {len(into):,} bytes too early")

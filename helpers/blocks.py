@@ -31,17 +31,16 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from helpers.block_order import BlockOrder, Indices, Place
 from helpers.block_reads import Rows
-from helpers.columns import Column, fingerprint, open_columns
+from helpers.columns import choose_block_rows, fingerprint, open_columns
 from helpers.messages import Message, Slots
 from helpers.mixes import copy_rows, make_room, read_mixes
+from helpers.raw_files import MOST_ROOMS
 from helpers.units import parse_size
 
 Batch = Any  # a tensor of rows, or a tuple of rows and labels
 
 # Of the order, without which no state can be resumed. numpy may shuffle otherwise in a new version.
 _VERSION = "1, numpy " + ".".join(np.__version__.split(".")[:2])
-_BLOCK_BYTES = 1 << 19  # enough for the disk's speed where several are read at a time
-_FEWEST_BLOCKS = 32  # in a mix, and in a file, where block_rows is chosen here
 _PLACE_BYTES = 8  # of a row in its mix
 _MESSAGE_BYTES = 1 << 22  # so much to copy that the message itself costs little
 
@@ -55,6 +54,9 @@ class ShuffledBlocks(IterableDataset[Batch]):
     Memory is `mix_bytes`, shared out among workers, plus a few batches, whatever the file's size:
     half of it holds the mix that is handed out, half the next one. The more blocks in a mix, the
     better the shuffle: pass smaller `block_rows`, or larger `mix_bytes`.
+
+    A file that RAM cannot hold is read past the page cache. `past_cache=True` does so with any
+    file, which suits one that is read once; `False` never does.
     """
 
     def __init__(
@@ -72,15 +74,16 @@ class ShuffledBlocks(IterableDataset[Batch]):
         rank: int = 0,
         ranks: int = 1,
         threads: int = 8,
+        past_cache: bool | None = None,
     ) -> None:
-        if threads < 1:
-            raise ValueError(f"threads={threads}: pass 1 or more")
+        if not 1 <= threads <= MOST_ROOMS:
+            raise ValueError(f"threads={threads}: pass 1 to {MOST_ROOMS}")
         self._columns = open_columns(rows_path, rows_name, labels_path, labels_name)
         row_bytes = sum(column.row_bytes for column in self._columns)
         mix_rows = parse_size(mix_bytes) // 2 // (row_bytes + _PLACE_BYTES)
         self._order = BlockOrder(
             rows=self._columns[0].rows,
-            block_rows=_whole_chunks(self._columns[0], block_rows, mix_rows),
+            block_rows=choose_block_rows(self._columns[0], block_rows, mix_rows),
             mix_rows=mix_rows,
             batch_size=batch_size,
             batches_per_message=min(max(_MESSAGE_BYTES // (row_bytes * max(batch_size, 1)), 1), 32),
@@ -89,7 +92,7 @@ class ShuffledBlocks(IterableDataset[Batch]):
             rank=rank,
             ranks=ranks,
         )
-        self._threads = threads
+        self._threads, self._past_cache = threads, past_cache
         self._epoch = 0
         self._start = 0  # batches that the next iteration leaves out
         self._handed_out = 0
@@ -201,18 +204,15 @@ class ShuffledBlocks(IterableDataset[Batch]):
         self, arrays: Iterable[list[Rows]], order: BlockOrder, place: Place
     ) -> Iterator[list[Rows]]:
         mix_rows = min(order.mix_rows // place.workers, order.rows)
-        mixes = read_mixes(order.mixes(place), self._columns, mix_rows, self._threads)
+        mixes = read_mixes(
+            order.mixes(place),
+            self._columns,
+            mix_rows,
+            threads=self._threads,
+            past_cache=self._past_cache,
+        )
         with closing(mixes):
             yield from copy_rows(mixes, arrays)
-
-
-def _whole_chunks(rows: Column, block_rows: int | None, mix_rows: int) -> int:
-    """Return the rows of a block, rounded up to chunks: as asked for, or to suit disk and mix."""
-    if block_rows is None:
-        most = min(mix_rows, rows.rows) // _FEWEST_BLOCKS
-        block_rows = max(min(_BLOCK_BYTES // rows.row_bytes, most), 1)
-    chunks = -(-block_rows // rows.chunk_rows)
-    return min(chunks * rows.chunk_rows, max(block_rows, rows.rows))
 
 
 def _as_batch(arrays: list[Rows]) -> Batch:

@@ -9,6 +9,9 @@ import torch
 
 from helpers.files import Hdf5Header, NpyHeader, read_hdf5_header, read_npy_header
 
+_BLOCK_BYTES = 1 << 19  # enough for the disk's speed where several are read at a time
+_FEWEST_BLOCKS = 32  # in a mix, and in a file, where their size is chosen here
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -57,6 +60,15 @@ def open_columns(
             "pass the labels of these rows"
         )
     return [rows, labels]
+
+
+def choose_block_rows(rows: Column, wanted: int | None, mix_rows: int) -> int:
+    """Return the rows of a block, in whole chunks: as wanted, or else to suit disk and mix."""
+    if wanted is None:
+        most = min(mix_rows, rows.rows) // _FEWEST_BLOCKS
+        wanted = max(min(_BLOCK_BYTES // rows.row_bytes, most), 1)
+    chunks = -(-wanted // rows.chunk_rows)
+    return min(chunks * rows.chunk_rows, max(wanted, rows.rows))
 
 
 def fingerprint(path: Path) -> str:

@@ -17,25 +17,32 @@ import numpy as np
 from helpers.block_order import Mix, Run
 from helpers.block_reads import Chunks, Read, Rows, find_chunks, open_rows
 from helpers.columns import Column
+from helpers.raw_files import Bytes, make_rooms
 
 _ALIGNMENT = 64  # bytes, as torch has it
 
 
 def read_mixes(
-    mixes: Iterable[Mix], columns: Sequence[Column], mix_rows: int, threads: int
+    mixes: Iterable[Mix],
+    columns: Sequence[Column],
+    mix_rows: int,
+    *,
+    threads: int,
+    past_cache: bool | None = None,
 ) -> Generator[tuple[Mix, list[Rows]]]:
     """Yield each mix with its rows of each column, in buffers that the mix after the next reuses.
 
     There are two sets of buffers, each with room for `mix_rows` rows.
     """
-    places = [(column, find_chunks(column)) for column in columns]
+    places = [(column, find_chunks(column, past_cache)) for column in columns]
     buffers = [[make_room(column, mix_rows) for column in columns] for _ in range(2)]
+    rooms = make_rooms(threads)
     coming = None
     try:
         for number, mix in enumerate(mixes):
             if coming:
                 coming.wait()
-            ready, coming = coming, _Reading(mix, places, buffers[number % 2], threads)
+            ready, coming = coming, _Reading(mix, places, buffers[number % 2], rooms)
             if ready:
                 yield ready.mix, ready.buffers
         if coming:
@@ -84,7 +91,7 @@ class _Reading:
         mix: Mix,
         places: Sequence[tuple[Column, Chunks | None]],
         buffers: list[Rows],
-        threads: int,
+        rooms: Sequence[Bytes],
     ) -> None:
         self.mix = mix
         self.buffers = buffers
@@ -93,8 +100,8 @@ class _Reading:
         self._left = deque(zip(mix.runs, offsets, strict=False))
         self._errors: list[Exception] = []
         self._threads = [
-            threading.Thread(target=self._work, name="reader of a mix")
-            for _ in range(min(threads, len(mix.runs)))
+            threading.Thread(target=self._work, args=[room], name="reader of a mix")
+            for room in rooms[: len(mix.runs)]
         ]
         for thread in self._threads:
             thread.start()
@@ -112,10 +119,10 @@ class _Reading:
         for thread in self._threads:
             thread.join()
 
-    def _work(self) -> None:
+    def _work(self, room: Bytes) -> None:
         try:
             with ExitStack() as files:
-                reads = [files.enter_context(open_rows(*place)) for place in self._places]
+                reads = [files.enter_context(open_rows(*place, room)) for place in self._places]
                 while block := self._next_block():
                     self._read(reads, *block)
         except Exception as error:  # noqa: BLE001  # raised again where the rows are wanted

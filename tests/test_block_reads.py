@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from helpers import block_reads
 from helpers.block_reads import find_chunks, open_rows
 from helpers.columns import open_column
+from helpers.raw_files import can_read_past_cache, make_rooms
 
 ROWS = 1000
 VALUES = np.random.default_rng(0).normal(size=(ROWS, 6, 4)).astype(np.float32)
@@ -26,6 +28,7 @@ LAYOUTS: dict[str, dict[str, Any]] = {
     "rows cut across": {"chunks": (48, 2, 4), "compression": "gzip"},
     "one chunk larger than the data": {"chunks": (1000, 6, 4), "maxshape": (None, 6, 4)},
 }
+NO_ROOM = np.empty(0, np.uint8)
 READ_BY_THE_LIBRARY = {"lzf", "gzip and checksum", "rows cut across"}
 
 
@@ -38,19 +41,22 @@ def write_hdf5(path: Path, values: NDArray[Any], **layout: Any) -> Path:
 def read(path: Path, start: int, stop: int) -> NDArray[Any]:
     column = open_column(path, "rows")
     out = np.full((stop - start, *column.header.shape[1:]), 7, column.header.dtype)
-    with open_rows(column, find_chunks(column)) as into:
+    with open_rows(column, find_chunks(column), NO_ROOM) as into:
         into(start, out)
     return out
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_any_run_of_rows_is_right_in_every_layout(layout: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("past_cache", [False, True])
+def test_any_run_of_rows_is_right_in_every_layout(
+    past_cache: bool, layout: str, tmp_path: Path
+) -> None:
     path = write_hdf5(tmp_path / "x.h5", VALUES, **LAYOUTS[layout])
     column = open_column(path, "rows")
-    chunks = find_chunks(column)
+    chunks = find_chunks(column, past_cache)
     assert (chunks is None) == (layout in READ_BY_THE_LIBRARY)
     with ExitStack() as stack:
-        into = stack.enter_context(open_rows(column, chunks))
+        into = stack.enter_context(open_rows(column, chunks, make_rooms(1)[0]))
 
         @settings(max_examples=60, deadline=None)
         @given(st.integers(0, ROWS - 1), st.integers(1, ROWS))
@@ -117,5 +123,21 @@ def test_a_file_that_is_not_the_one_noted_is_not_read(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", VALUES[:10])
     with pytest.raises(RuntimeError, match="shrank"):
         find_chunks(column)
-    with pytest.raises(RuntimeError, match="shrank"), open_rows(column, chunks):
+    with pytest.raises(RuntimeError, match="shrank"), open_rows(column, chunks, NO_ROOM):
         pass
+
+
+def test_a_file_larger_than_ram_is_read_past_the_page_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.save(tmp_path / "x.npy", VALUES)
+    column = open_column(tmp_path / "x.npy", "")
+    size = column.header.identity.size
+    for ram, past_cache in ((size, False), (size - 1, can_read_past_cache(column.path))):
+        monkeypatch.setattr(block_reads, "machine_ram_bytes", lambda ram=ram: ram)
+        chunks = find_chunks(column)
+        assert chunks is not None
+        assert chunks.past_cache == past_cache
+        chunks = find_chunks(column, past_cache=False)
+        assert chunks is not None
+        assert not chunks.past_cache

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch.utils.data import DataLoader
 
 from data_gen import MadeData, ensure
-from helpers import block_reads, blocks
+from helpers import blocks, raw_files
 from helpers.blocks import ShuffledBlocks
 
 ROWS = 6000
@@ -393,14 +393,14 @@ def test_a_read_error_comes_once_with_its_rows_and_after_all_rows_before_it(
 ) -> None:
     path = write(tmp_path / "x.npy", VALUES)
     batches = ShuffledBlocks(path, batch_size=10, block_rows=10, mix_bytes="8 KiB", threads=3)
-    read = block_reads._read_bytes
+    read = raw_files._read_bytes
 
     def fail(file: Any, offset: int, into: Any) -> None:
         if offset == 128 + 480 * 16:
             raise OSError(5, "Input/output error")
         read(file, offset, into)
 
-    monkeypatch.setattr(block_reads, "_read_bytes", fail)
+    monkeypatch.setattr(raw_files, "_read_bytes", fail)
     running = iter(batches)
     seen: list[Any] = []
     with pytest.raises(OSError, match=r"rows 480 to 489 of .*x\.npy cannot be read \(.*Input"):
@@ -449,6 +449,7 @@ def test_files_that_will_not_do_are_refused(tmp_path: Path) -> None:
         ({"block_rows": 0}, "block_rows=0"),
         ({"block_rows": 6001, "mix_bytes": "4 MiB"}, "more than the 6000 rows"),
         ({"threads": 0}, "threads=0"),
+        ({"threads": 65}, "threads=65: pass 1 to 64"),
         ({"rank": 3, "ranks": 3}, "rank=3"),
     ],
 )

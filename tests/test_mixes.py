@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers import block_reads
+from helpers import raw_files
 from helpers.block_order import Mix
 from helpers.columns import Column, open_column
 from helpers.mixes import copy_rows, read_mixes
@@ -44,26 +44,26 @@ def test_rows_are_copied_in_the_order_of_the_picks_over_the_borders_of_mixes(
 
 
 def test_threads_read_at_the_same_time(column: Column, monkeypatch: pytest.MonkeyPatch) -> None:
-    read, together = block_reads._read_bytes, threading.Barrier(3)
+    read, together = raw_files._read_bytes, threading.Barrier(3)
 
     def meet(file: Any, offset: int, into: Any) -> None:
         together.wait(60)
         read(file, offset, into)
 
-    monkeypatch.setattr(block_reads, "_read_bytes", meet)
+    monkeypatch.setattr(raw_files, "_read_bytes", meet)
     assert len(list(read_mixes([mix(0, 10, 20)], [column], 30, threads=3))) == 1
 
 
 def test_what_comes_next_is_read_while_a_mix_is_in_use_and_no_more(
     column: Column, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, seen = block_reads._read_bytes, []
+    read, seen = raw_files._read_bytes, []
 
     def note(file: Any, offset: int, into: Any) -> None:
         seen.append((offset - 128) // 16)
         read(file, offset, into)
 
-    monkeypatch.setattr(block_reads, "_read_bytes", note)
+    monkeypatch.setattr(raw_files, "_read_bytes", note)
     mixes = read_mixes([mix(0), mix(10), mix(20)], [column], 10, threads=1)
     next(mixes)
     for thread in threading.enumerate():
@@ -76,7 +76,7 @@ def test_what_comes_next_is_read_while_a_mix_is_in_use_and_no_more(
 def test_a_closed_reading_leaves_out_what_was_not_begun(
     column: Column, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, seen = block_reads._read_bytes, []
+    read, seen = raw_files._read_bytes, []
     begun, closing = threading.Event(), threading.Event()
 
     def wait_in_the_second_mix(file: Any, offset: int, into: Any) -> None:
@@ -86,7 +86,7 @@ def test_a_closed_reading_leaves_out_what_was_not_begun(
             begun.set()
             closing.wait(60)
 
-    monkeypatch.setattr(block_reads, "_read_bytes", wait_in_the_second_mix)
+    monkeypatch.setattr(raw_files, "_read_bytes", wait_in_the_second_mix)
     mixes = read_mixes([mix(0), mix(10, 20, 30)], [column], 30, threads=1)
     next(mixes)
     begun.wait(60)
