@@ -1,7 +1,13 @@
 """The workshop's instruments. This file only re-exports; names load when they are first used.
 
-A DataLoader worker that needs `track` must not pay for matplotlib, so nothing is imported here
-until it is asked for.
+    run an experiment       experiment, records, progress, budget, memory   (running/, looking/)
+    see it                  live, plots, predictions                        (drawing/)
+    disks and machines      page_cache, disk, machine, scales
+    in a notebook           extension, importable, checks                   (cells/)
+    to take home            datasets, order, mixing, blocks                 (reading/)
+
+What stands behind a line of modules is in the folders named beside it. A DataLoader worker that
+needs `track` must not pay for matplotlib, so nothing is imported here until it is asked for.
 """
 
 import importlib
@@ -14,6 +20,7 @@ if TYPE_CHECKING:
     from helpers.checks import check_value as check_value
     from helpers.disk import read_ahead_bytes as read_ahead_bytes
     from helpers.disk import sequential_read as sequential_read
+    from helpers.drawing.sweeps import sweep as sweep
     from helpers.experiment import run as run
     from helpers.extension import load_ipython_extension as load_ipython_extension
     from helpers.machine import check_machine as check_machine
@@ -22,7 +29,6 @@ if TYPE_CHECKING:
     from helpers.predictions import predict as predict
     from helpers.progress import track as track
     from helpers.scales import scale as scale
-    from helpers.sweeps import sweep as sweep
     from helpers.units import format_bytes as format_bytes
 
 _HOMES = {
@@ -40,7 +46,7 @@ _HOMES = {
     "run": "experiment",
     "scale": "scales",
     "sequential_read": "disk",
-    "sweep": "sweeps",
+    "sweep": "drawing.sweeps",
     "track": "progress",
 }
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from helpers.columns import Column
 from helpers.files import check_unchanged
-from helpers.ram import machine_ram_bytes
+from helpers.looking.ram import machine_ram_bytes
 from helpers.raw_files import Bytes, ReadAt, can_read_past_cache, open_file
 
 Rows = NDArray[Any]

@@ -18,17 +18,17 @@ import threading
 from collections.abc import Callable
 from typing import Any, cast
 
-from helpers.bench import bench
-from helpers.child import Order, Result
-from helpers.interrupts import interrupts_held
 from helpers.live import choose_view
 from helpers.memory import Measure, TreeSampler, measure_name
-from helpers.packing import choose_start_method, pack, title_of
 from helpers.records import Counters, Guess, ProcessPeak, Run, Sample, View
-from helpers.spare import Spare
+from helpers.running.bench import bench
+from helpers.running.child import Order, Result
+from helpers.running.interrupts import interrupts_held
+from helpers.running.packing import choose_start_method, pack, title_of
+from helpers.running.spare import Spare
+from helpers.running.verdicts import judge
+from helpers.running.watch import Verdict
 from helpers.units import format_bytes, parse_size
-from helpers.verdicts import judge
-from helpers.watch import Verdict
 
 POLL_SECONDS = 0.05
 LAST_WORDS_SECONDS = 2.0  # for a child that has written its result and does not end

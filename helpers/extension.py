@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from helpers.bench import bench
 from helpers.importable import register
 from helpers.live import mimebundle
 from helpers.records import Run
+from helpers.running.bench import bench
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -17,10 +17,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from helpers.free_names import names_of
-from helpers.lesson_folder import LessonFolder, make_folder, sweep
-from helpers.lesson_module import LessonModule
-from helpers.sections import Arrangement, Section
+from helpers.cells.free_names import names_of
+from helpers.cells.lesson_folder import LessonFolder, make_folder, sweep
+from helpers.cells.lesson_module import LessonModule
+from helpers.cells.sections import Arrangement, Section
 
 _NOT_PYTHON = re.compile(r"\s*([\w.,\s]+=\s*)?[%!]|.*\?\s*$")
 _BUILTINS = frozenset(dir(builtins)) - {"get_ipython", "display", "profile"}  # put there by IPython

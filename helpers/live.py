@@ -12,8 +12,8 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
-from helpers import front_end
-from helpers.front_end import Place
+from helpers.drawing import front_end
+from helpers.drawing.front_end import Place
 from helpers.records import Run, Sample, View
 from helpers.units import format_bytes, format_rate
 
@@ -35,7 +35,7 @@ def choose_view(
     if choice == "auto":
         choice = _suits(place)
     if choice == "live" and place.notebook:
-        from helpers.notebook_view import NotebookView  # needs IPython
+        from helpers.drawing.notebook_view import NotebookView  # needs IPython
 
         return NotebookView(
             title, budget_bytes, enforced_by, widgets=place.widgets and place.watched

@@ -12,9 +12,14 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from helpers.disk import free_bytes
-from helpers.machine_report import MachineReport, Row, State
+from helpers.looking.machine_report import MachineReport, Row, State
+from helpers.looking.ram import (
+    available_ram_bytes,
+    machine_ram_bytes,
+    physical_ram_bytes,
+    swap_bytes,
+)
 from helpers.memory import measure_name
-from helpers.ram import available_ram_bytes, machine_ram_bytes, physical_ram_bytes, swap_bytes
 from helpers.units import format_bytes
 
 PROJECT = "larger-than-ram"  # its requirements are read from what is installed: one place for them
@@ -141,10 +146,15 @@ def _measure(measure: str) -> Row:
         return Row(
             "memory shown as", "PSS", hint="a page that processes share is divided among them"
         )
-    if measure == "USS":
-        hint = "private memory; shared memory shows as file-backed on this system"
-        return Row("memory shown as", "USS", State.NOTE, hint)
-    hint = "this system shares nothing out: a page counts once for each process that maps it"
+    hints = {
+        "footprint": "anonymous memory, compressed or not; pages of files show as file-backed",
+        "private bytes": "memory promised to one process alone, touched or not; "
+        "shared memory shows as file-backed on this system",
+        "USS": "private memory; shared memory shows as file-backed on this system",
+    }
+    hint = hints.get(
+        measure, "this system shares nothing out: a page counts once for each process that maps it"
+    )
     return Row("memory shown as", measure, State.NOTE, hint)
 
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, Self
 
-from helpers.proc_tree import ProcTree
-from helpers.procfs import ProcessLook, reports_kinds, reports_pss
-from helpers.psutil_tree import PsutilTree, psutil_measure
-from helpers.ram import available_ram_bytes as available_ram_bytes
-from helpers.ram import machine_ram_bytes as machine_ram_bytes
+from helpers.looking.proc_tree import ProcTree
+from helpers.looking.procfs import ProcessLook, reports_kinds, reports_pss
+from helpers.looking.psutil_tree import PsutilTree, psutil_measure
+from helpers.looking.ram import available_ram_bytes as available_ram_bytes
+from helpers.looking.ram import machine_ram_bytes as machine_ram_bytes
 
 Measure = Literal["auto", "proc", "psutil"]
 _EXACT_SHARE = 0.01  # of a core, for exact looks
@@ -176,7 +176,10 @@ class TreeSampler:
 
 
 def measure_name(measure: Measure = "auto", proc: str = "/proc") -> str:
-    """Return what the figures are on this system: "PSS", "USS" or "RSS"."""
+    """Return what the figures are on this system: "PSS", or "RSS" where nothing better is told.
+
+    Where there is no /proc: "footprint" on macOS, "private bytes" on Windows, "USS" elsewhere.
+    """
     if measure == "proc" or (measure == "auto" and reports_kinds(proc)):
         return "PSS" if reports_pss(proc) else "RSS"
     return psutil_measure()

@@ -9,14 +9,14 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from helpers import figure_style as style
-from helpers.marks import guessed_bytes, guessed_rate
-from helpers.memory_panel import draw_memory, memory_top
-from helpers.pictures import RECORD_TYPE, Picture, alt_text, guess_words, in_time, numbers
+from helpers.drawing import figure_style as style
+from helpers.drawing.marks import guessed_bytes, guessed_rate
+from helpers.drawing.memory_panel import draw_memory, memory_top
+from helpers.drawing.pictures import RECORD_TYPE, Picture, alt_text, guess_words, in_time, numbers
+from helpers.drawing.series import last_second, memory_curves, thin, throughput_curves
+from helpers.drawing.sweeps import draw_sweep, sweep
+from helpers.drawing.throughput_panel import draw_throughput, rate_top
 from helpers.records import Guess, Run
-from helpers.series import last_second, memory_curves, thin, throughput_curves
-from helpers.sweeps import draw_sweep, sweep
-from helpers.throughput_panel import draw_throughput, rate_top
 
 __all__ = [
     "Picture",

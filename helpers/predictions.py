@@ -4,7 +4,7 @@ import math
 import re
 from typing import Any
 
-from helpers.front_end import look_around
+from helpers.drawing.front_end import look_around
 from helpers.records import Guess
 
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(\D|$))")

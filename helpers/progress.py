@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from tqdm import tqdm
 
-from helpers.board import BOARD_VARIABLE, Board
+from helpers.running.board import BOARD_VARIABLE, Board
 
 Batch = TypeVar("Batch")
 

@@ -39,8 +39,8 @@ class Counters:
 class Sample:
     """One look at a process tree from outside. Bytes of the whole tree, shared pages counted once.
 
-    `exact` tells a look through `smaps_rollup` (or USS) from a cheap one that was corrected by the
-    last exact one.
+    `exact` tells a look through `smaps_rollup` (or private memory) from a cheap one that was
+    corrected by the last exact one.
     """
 
     seconds: float  # since the function was called
@@ -79,7 +79,7 @@ class Run:
     seconds: float
     budget_bytes: int
     enforced_by: str  # "kernel (cgroup v2)", "kernel (cgroup v1)" or "watcher"
-    measure: str  # what the memory figures are: "PSS", or "USS" where there is no /proc
+    measure: str  # what the memory figures are: "PSS", or as `psutil_measure` tells
     start_method: str  # of DataLoader workers: "fork", "spawn" or "forkserver"
     samples: tuple[Sample, ...] = ()
     peaks: tuple[ProcessPeak, ...] = ()

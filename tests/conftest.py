@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +12,11 @@ import leftovers
 import pytest
 
 from helpers.budget import enforcement
+
+
+def pytest_configure() -> None:
+    """Hear interrupts also where a shell started us in the background, which ignores them."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -35,7 +41,7 @@ def no_spare_outlives_its_module(a_temporary_folder_of_our_own: None) -> Iterato
     """Hold that nothing at all is left of a module's tests, when its warm spare is put away."""
     before = leftovers.traces()
     yield
-    if bench := sys.modules.get("helpers.bench"):
+    if bench := sys.modules.get("helpers.running.bench"):
         bench.bench.clear()
     left = leftovers.left_since(before)
     assert not left, f"the module left {left}"

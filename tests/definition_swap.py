@@ -8,7 +8,7 @@ from typing import Any
 
 from notebook_tools import python_source
 
-from helpers.free_names import names_of
+from helpers.cells.free_names import names_of
 
 
 class SwapError(Exception):

@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 
 from helpers.budget import PREFIX, own_group
-from helpers.processes import command_line
+from helpers.running.processes import command_line
 
 MARK = "LARGER_THAN_RAM_TESTS"  # an environment variable: children inherit it, orphans keep it
 PATIENCE = 5.0  # for what is already ending
@@ -55,7 +55,7 @@ def left_since(
 
 def warm_spare() -> frozenset[str]:
     """Return the traces of the one spare that may wait for the next run."""
-    module = sys.modules.get("helpers.bench")
+    module = sys.modules.get("helpers.running.bench")
     spare = module.bench.waiting if module else None
     if spare is None:
         return frozenset()

@@ -11,7 +11,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from traitlets.config import Config
 
-from helpers.lesson_folder import sweep
+from helpers.cells.lesson_folder import sweep
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 RUN_TYPE = "application/vnd.larger-than-ram.run+json"

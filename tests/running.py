@@ -10,9 +10,9 @@ import psutil
 import pytest
 
 from helpers import experiment
-from helpers.board import BOARD_VARIABLE
 from helpers.live import NoView
 from helpers.records import Run, Sample
+from helpers.running.board import BOARD_VARIABLE
 
 MIB = 2**20
 BUDGET = 512 * MIB

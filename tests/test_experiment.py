@@ -17,9 +17,9 @@ import lesson_loaders as loaders
 import pytest
 from running import BUDGET, MIB, Stops, from_a_module_that, needs_fork, run
 
-from helpers.bench import Bench
 from helpers.budget import enforcement
 from helpers.records import Guess, Outcome
+from helpers.running.bench import Bench
 
 # What comes back
 

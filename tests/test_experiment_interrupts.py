@@ -16,10 +16,10 @@ from running import (
     said_by_both_workers,
 )
 
-from helpers.bench import Bench, bench
 from helpers.experiment import Experiment
 from helpers.records import Outcome
-from helpers.spare import Spare
+from helpers.running.bench import Bench, bench
+from helpers.running.spare import Spare
 
 
 def interrupting(method: Callable[..., Any], times: int = 1) -> Callable[..., Any]:

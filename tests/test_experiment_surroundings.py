@@ -10,8 +10,8 @@ import psutil
 import pytest
 from running import MIB, Does, is_running, needs_fork, run, said_by_both_workers
 
-from helpers.bench import bench
 from helpers.records import Outcome
+from helpers.running.bench import bench
 
 # When the machinery itself fails
 
@@ -20,7 +20,7 @@ from helpers.records import Outcome
 def test_a_watcher_that_is_killed_is_said_and_everything_is_ended(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     view = Does(
-        lambda: process_that_runs("helpers.watcher").kill(), when=said_by_both_workers(pids)
+        lambda: process_that_runs("helpers.running.watcher").kill(), when=said_by_both_workers(pids)
     )
     record = run(lessons.hang_with_two_workers, pids, "spawn", view=view, ram_budget="2 GiB")
     assert (record.outcome, record.error.partition(",")[0]) == (Outcome.CRASHED, "the watcher died")
@@ -44,7 +44,7 @@ def test_a_view_that_fails_ends_the_experiment() -> None:
 def test_a_full_disk_is_said_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     bench.clear()
     with monkeypatch.context() as patch:
-        patch.setattr("helpers.board.Board.create", no_room)
+        patch.setattr("helpers.running.board.Board.create", no_room)
         with pytest.raises(OSError, match="No space left on device"):
             run(lessons.add, 1, 2)
 
@@ -57,7 +57,7 @@ def test_a_record_is_not_lost_when_the_next_spare_cannot_be_started(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bench.warm_up()
-    monkeypatch.setattr("helpers.board.Board.create", no_room)
+    monkeypatch.setattr("helpers.running.board.Board.create", no_room)
     assert run(lessons.add, 1, 2).value == 3
 
 

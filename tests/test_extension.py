@@ -6,7 +6,7 @@ import nbformat
 from notebook_tools import RUN_TYPE, execute, output_text
 
 CELLS = [
-    "%load_ext helpers\nfrom helpers import run\nfrom helpers.bench import bench",
+    "%load_ext helpers\nfrom helpers import run\nfrom helpers.running.bench import bench",
     "bench.waiting is not None and bench.waiting.is_ready()",
     "%%importable\ndef double(number):\n    return 2 * number",
     "doubled = run(double, 21, ram_budget='512 MiB')\ndoubled.value",

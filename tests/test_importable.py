@@ -22,9 +22,9 @@ from jupyter_client.manager import KernelManager
 from notebook_tools import execute, output_text
 from traitlets.config import Config
 
-from helpers.free_names import names_of
+from helpers.cells.free_names import names_of
+from helpers.cells.lesson_folder import FIRST_LINE, make_folder, sweep
 from helpers.importable import module_name, register
-from helpers.lesson_folder import FIRST_LINE, make_folder, sweep
 
 
 class Notebook:

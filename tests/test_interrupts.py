@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from helpers.interrupts import interrupts_held
+from helpers.running.interrupts import interrupts_held
 
 
 def interrupt_twice_and_go_on(done: list[str]) -> None:

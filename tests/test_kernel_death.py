@@ -20,7 +20,7 @@ RUNS = """
 import sys
 from pathlib import Path
 from lesson_functions import hang_with_two_workers
-from helpers.bench import bench
+from helpers.running.bench import bench
 from helpers.experiment import run
 from helpers.live import NoView
 
@@ -35,7 +35,7 @@ sys.stdin.read()
 """
 WAITS = """
 import sys
-from helpers.bench import bench
+from helpers.running.bench import bench
 bench.warm_up()
 if sys.argv[1] == "warm":
     bench.waiting.wait_until_warm()

@@ -12,10 +12,10 @@ from pathlib import Path
 import leftovers
 import pytest
 
-from helpers.bench import bench
 from helpers.budget import make_group
-from helpers.processes import kill
-from helpers.spare import Spare
+from helpers.running.bench import bench
+from helpers.running.processes import kill
+from helpers.running.spare import Spare
 
 # Starts a process, in a session of its own, and leaves it.
 LEAVES = """

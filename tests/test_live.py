@@ -15,12 +15,13 @@ from made_up import GIB, counted, finished_run, killed_run, sample
 from matplotlib.image import imread
 from notebook_tools import execute
 
-from helpers import front_end, live, notebook_view
-from helpers.front_end import Place
+from helpers import live
+from helpers.drawing import front_end, notebook_view
+from helpers.drawing.front_end import Place
+from helpers.drawing.live_figure import LiveFigure
+from helpers.drawing.notebook_view import NotebookView
+from helpers.drawing.pictures import RECORD_TYPE
 from helpers.live import DRAWN, EndView, LineView, NoView, choose_view
-from helpers.live_figure import LiveFigure
-from helpers.notebook_view import NotebookView
-from helpers.pictures import RECORD_TYPE
 from helpers.records import Run, Sample
 
 WIDGET = "application/vnd.jupyter.widget-view+json"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from helpers import machine
+from helpers.looking.machine_report import MachineReport, Row, State
 from helpers.machine import check_machine
-from helpers.machine_report import MachineReport, Row, State
 from helpers.memory import machine_ram_bytes
 from helpers.units import format_bytes
 
@@ -186,7 +186,13 @@ def test_a_watched_budget_is_noted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("measure", "said"), [("USS", "private memory"), ("RSS", "once for each process")]
+    ("measure", "said"),
+    [
+        ("footprint", "compressed or not"),
+        ("private bytes", "touched or not"),
+        ("USS", "private memory"),
+        ("RSS", "once for each process"),
+    ],
 )
 def test_a_poorer_measure_is_noted(
     monkeypatch: pytest.MonkeyPatch, measure: str, said: str

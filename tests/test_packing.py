@@ -11,7 +11,7 @@ from typing import Any
 import lesson_functions
 import pytest
 
-from helpers.packing import choose_start_method, pack, title_of
+from helpers.running.packing import choose_start_method, pack, title_of
 
 
 def of_a_plain_cell(thing: Any, name: str) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 from benchmarks.peers import caches, environments, processes
+from benchmarks.peers.__main__ import main
 from benchmarks.peers.contestants import EVERYBODY, LIMITS, OURS, PEERS, PLAIN
 from benchmarks.peers.environments import NotInstalledError
 from benchmarks.peers.epoch import prove_epoch, time_epoch
@@ -237,6 +238,27 @@ def test_stores_that_do_not_fit_on_the_disk_together_are_measured_one_after_anot
     assert all(READ in heat and FROMFILE in heat for heat in heats)
     readers = [one for heat in heats for one in heat if one not in LIMITS]
     assert sorted(one.name for one in readers) == sorted(one.name for one in OURS + PLAIN)
+
+
+def test_an_interruption_keeps_what_was_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_harness: Harness) -> Iterator[Measurement]:
+        yield measured(OURS[0].name, WARM, 12_345.0, proof=GOOD)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Harness, "measure_all", interrupted)
+    assert main(["--only", OURS[0].name, "--cases", "warm,limited", "--folder", str(tmp_path)]) == 1
+    said = capsys.readouterr().out
+    assert f"| {OURS[0].title} | 12,300 |" in said
+    assert f"wrong or missing: {OURS[0].name}, warm, 2 workers" in said
+    kept = sorted(path.name for path in tmp_path.iterdir())
+    assert kept == ["features.csv", "features.png", "table.md"]
+
+
+def test_a_name_that_nobody_has_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=r"--only nobody matches nobody: .*tensordict"):
+        main(["--only", "nobody", "--folder", str(tmp_path)])
 
 
 def test_an_environment_that_is_not_to_be_had_is_a_reason_and_leaves_nothing(

@@ -17,8 +17,10 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.text import Text
 
-from helpers import figure_style as style
-from helpers.pictures import RECORD_TYPE, in_time
+from helpers.drawing import figure_style as style
+from helpers.drawing.pictures import RECORD_TYPE, in_time
+from helpers.drawing.png import encode_png
+from helpers.drawing.sweeps import Measure
 from helpers.plots import (
     Picture,
     alt_text,
@@ -32,9 +34,7 @@ from helpers.plots import (
     sweep,
     words_and_numbers,
 )
-from helpers.png import encode_png
 from helpers.records import Counters, Outcome, Run
-from helpers.sweeps import Measure
 
 UNUSUAL = {
     "no sample": finished_run(samples=()),

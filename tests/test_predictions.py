@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from helpers import predictions
-from helpers.front_end import Place
+from helpers.drawing.front_end import Place
 from helpers.predictions import AskedGuess, parse_number, predict
 
 WIDGET = "application/vnd.jupyter.widget-view+json"

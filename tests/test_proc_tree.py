@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from ballast import FORK, MIB, Child, need_a_disk
 
+from helpers.looking.proc_tree import DiskReads
+from helpers.looking.procfs import Process
 from helpers.memory import Look, TreeSampler
-from helpers.proc_tree import DiskReads
-from helpers.procfs import Process
 
 READ = """
 def read(path, size):

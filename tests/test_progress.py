@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, IterableDataset
 
-from helpers.board import BOARD_VARIABLE, Board
 from helpers.progress import count, track
 from helpers.records import Counters
+from helpers.running.board import BOARD_VARIABLE, Board
 
 
 class Clock:

@@ -85,7 +85,7 @@ def test_every_public_helper_loads_and_is_not_a_module() -> None:
 def test_no_public_helper_shares_its_name_with_a_module() -> None:
     import helpers
 
-    modules = {path.stem for path in (ROOT / "helpers").glob("*.py")}
+    modules = {path.stem for path in (ROOT / "helpers").rglob("*.py")}
     assert not modules & set(helpers.__all__)
 
 
@@ -105,7 +105,7 @@ def test_every_name_that_loads_lazily_is_known_to_type_checkers() -> None:
 
 
 def test_helpers_never_import_data_gen() -> None:
-    for path in (ROOT / "helpers").glob("*.py"):
+    for path in (ROOT / "helpers").rglob("*.py"):
         assert not re.search(r"^\s*(from|import) data_gen", path.read_text(), re.MULTILINE), path
 
 

@@ -3,8 +3,13 @@ from pathlib import Path
 import psutil
 import pytest
 
+from helpers.looking.ram import (
+    available_ram_bytes,
+    machine_ram_bytes,
+    physical_ram_bytes,
+    swap_bytes,
+)
 from helpers.memory import machine_ram_bytes as where_others_import_it
-from helpers.ram import available_ram_bytes, machine_ram_bytes, physical_ram_bytes, swap_bytes
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 

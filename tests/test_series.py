@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_up import MIB, counted, sample
 
+from helpers.drawing.series import Thinned, memory_curves, thin, throughput_curves
 from helpers.records import Counters, Sample
-from helpers.series import Thinned, memory_curves, thin, throughput_curves
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=400), st.integers(2, 20))

@@ -12,13 +12,13 @@ from typing import Any
 import leftovers
 import pytest
 
-from helpers import bench as bench_module
 from helpers import budget
-from helpers import spare as spare_module
-from helpers.bench import Bench, sweep
 from helpers.budget import Group
-from helpers.child import Order
-from helpers.spare import FOLDER_PREFIX, LAST_BYTES, Spare
+from helpers.running import bench as bench_module
+from helpers.running import spare as spare_module
+from helpers.running.bench import Bench, sweep
+from helpers.running.child import Order
+from helpers.running.spare import FOLDER_PREFIX, LAST_BYTES, Spare
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from helpers.child import Result
 from helpers.records import Outcome
-from helpers.verdicts import judge
-from helpers.watch import Verdict
+from helpers.running.child import Result
+from helpers.running.verdicts import judge
+from helpers.running.watch import Verdict
 
 FINISHED, RAISED = Result(value=1), Result(error="ValueError: no")
 FAULT = """Fatal Python error: Segmentation fault

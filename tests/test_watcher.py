@@ -16,14 +16,14 @@ from typing import Any
 import psutil
 import pytest
 
-from helpers import watch as watch_module
-from helpers.board import Board, Phase
 from helpers.budget import Group
+from helpers.looking.procfs import ProcessLook
 from helpers.memory import Look
-from helpers.procfs import ProcessLook
 from helpers.records import Sample
-from helpers.watch import LAST_WORDS_SECONDS, Task, Watch
-from helpers.watcher import Wanted
+from helpers.running import watch as watch_module
+from helpers.running.board import Board, Phase
+from helpers.running.watch import LAST_WORDS_SECONDS, Task, Watch
+from helpers.running.watcher import Wanted
 
 MIB = 2**20
 BUDGET = 100 * MIB
@@ -47,7 +47,7 @@ class Desk:
         self.child = self._start(TAKES, stderr=None, start_new_session=True)
         self.task = Task(pid=self.child.pid, folder=str(self.folder))
         words = json.dumps(dataclasses.asdict(self.task))
-        main = "from helpers.watcher import main; main()"
+        main = "from helpers.running.watcher import main; main()"
         self.watcher = self._start(main, words, stderr=subprocess.PIPE)
 
     def _start(self, code: str, *words: str, **options: Any) -> subprocess.Popen[str]:
@@ -418,7 +418,9 @@ def test_another_parent_means_that_the_kernel_has_died(monkeypatch: pytest.Monke
 
 def test_the_watcher_is_light() -> None:
     """It stands beside every experiment: no numpy, no torch, and little memory of its own."""
-    code = "import helpers.watcher, sys; print('numpy' in sys.modules, 'torch' in sys.modules)"
+    code = (
+        "import helpers.running.watcher, sys; print('numpy' in sys.modules, 'torch' in sys.modules)"
+    )
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     words = [sys.executable, "-c", code]
     out = subprocess.run(words, env=env, capture_output=True, text=True, check=True).stdout

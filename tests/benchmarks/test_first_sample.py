@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 import pytest
 from observed_loops import nothing
 
-from helpers.bench import bench
 from helpers.experiment import run
 from helpers.live import NoView
 from helpers.records import Sample
+from helpers.running.bench import bench
 
 pytestmark = pytest.mark.benchmark
 ROUNDS = 5

@@ -5,8 +5,8 @@ import time
 import pytest
 from made_up import GIB, finished_run
 
-from helpers import notebook_view
-from helpers.notebook_view import NotebookView
+from helpers.drawing import notebook_view
+from helpers.drawing.notebook_view import NotebookView
 
 pytestmark = pytest.mark.benchmark
 

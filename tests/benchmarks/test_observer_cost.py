@@ -15,11 +15,11 @@ import psutil
 import pytest
 from observed_loops import bare_and_observed
 
-from helpers import notebook_view
-from helpers.bench import bench
+from helpers.drawing import notebook_view
+from helpers.drawing.notebook_view import NotebookView
 from helpers.experiment import run
-from helpers.notebook_view import NotebookView
 from helpers.records import Run, Sample
+from helpers.running.bench import bench
 from helpers.units import format_bytes
 
 pytestmark = [

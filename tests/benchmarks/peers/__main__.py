@@ -45,28 +45,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     texts, wrong = [], []
     for plan in _plans(given, folder):
-        measured = _carry_out(plan)
+        measured, interrupted = _carry_out(plan)
         lines = summarise(plan.contestants, measured)
         texts.append(f"{_describe(plan)}\n\n{table(lines, plan.cases)}")
         draw(lines, plan.cases, _title(plan)).savefig(folder / f"{plan.folder.name}.png")
         wrong += check_complete(plan.contestants, plan.cases, lines)
         wrong += [f"{one.contestant.name}: rows" for one in lines if one.proofs and not one.right]
+        if interrupted:
+            break
     (folder / "table.md").write_text("\n".join(texts))
     sys.stdout.write("\n".join(texts))
     sys.stdout.writelines(f"wrong or missing: {what}\n" for what in wrong)
     return 1 if wrong else 0
 
 
-def _carry_out(plan: Plan) -> list[Measurement]:
-    """Measure, and write down whatever was measured until the end or an interruption."""
+def _carry_out(plan: Plan) -> tuple[list[Measurement], bool]:
+    """Measure, and write the CSV; return what was found, and whether somebody interrupted."""
     found: list[Measurement] = []
+    interrupted = False
     try:
         with Harness(plan) as harness:
             for measured in harness.measure_all():
                 found.append(measured)  # one by one: an interruption loses none
+    except KeyboardInterrupt:
+        interrupted = True
     finally:
         write_csv(plan.folder.with_suffix(".csv"), found)
-    return found
+    return found, interrupted
 
 
 def _chosen(given: argparse.Namespace) -> tuple[Contestant, ...]:

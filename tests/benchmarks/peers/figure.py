@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from helpers import figure_style as style
+from helpers.drawing import figure_style as style
 
 from .contestants import REFERENCE
 from .records import Case, Group
@@ -71,7 +71,9 @@ def _draw_reader(axes: Axes, place: int, line: Line, bars: Case, dots: Case) -> 
         axes.plot(line.rates[dots].median, place, **_DIAMOND)
         right = max(rate, line.rates[dots].median)
     axes.annotate(
-        _short(rate) + ("" if line.right else "  WRONG ROWS"),
+        _short(rate)
+        + ("" if line.mixed else ", not mixed")
+        + ("" if line.right else ", WRONG ROWS"),
         (right, place),
         xytext=(14, 0),
         textcoords="offset points",
@@ -102,7 +104,7 @@ def _draw_limit(axes: Axes, lines: Sequence[Line], case: Case, look: str) -> Lin
 def _finish(axes: Axes, names: list[str], title: str) -> None:
     axes.set_yticks(range(len(names)), names, fontsize=_LARGE)
     axes.set_ylim(-0.6, len(names) - 0.4)
-    axes.set_xlim(0, 1.14 * axes.dataLim.x1)
+    axes.set_xlim(0, 1.14 * max(axes.dataLim.x1, 1))  # there may be no bar
     axes.xaxis.set_major_formatter(lambda rate, _: _short(rate) if rate else "0")
     axes.tick_params(axis="x", labelsize=_LARGE)
     axes.tick_params(axis="y", length=0)

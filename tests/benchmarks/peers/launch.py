@@ -16,6 +16,7 @@ from .records import Job
 
 PROJECT = Path(__file__).resolve().parents[3]
 _GRACE = 180.0  # seconds over what is measured: imports, opening, the first batch
+_ENDING = 3.0  # seconds for what is left of a session to end
 
 
 class ChildError(Exception):
@@ -27,6 +28,7 @@ class Child:
 
     def __init__(self, python: Path, home: Path, group: Group | None = None) -> None:
         self._group = group
+        self._shared_before = _shared_memory()
         home.mkdir(parents=True, exist_ok=True)
         self._log = home / "last_words.txt"
         self._answers, answers = os.pipe()
@@ -69,17 +71,31 @@ class Child:
     def end(self, patience: float = 10.0) -> None:
         """Let the process end by itself, then end it and everything it started.
 
-        Libraries remove their shared memory on the way out, if they are let.
+        Libraries remove their shared memory on the way out, if they are let. multiprocessing has a
+        process for that which ignores SIGTERM, and ends when all others have.
         """
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(patience)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self._signal_all(signal.SIGTERM, min(patience, _ENDING))
+        self._signal_all(signal.SIGKILL, _ENDING)
         self._process.wait()
         os.close(self._answers)
+        for path in _shared_memory() - self._shared_before:
+            if not Path("/proc", path.name.split("_")[1]).exists():
+                path.unlink(missing_ok=True)  # of a worker that was killed in handing it over
+
+    def _signal_all(self, number: int, seconds: float) -> None:
+        """Send a signal to all that is left of the session, and wait for it to end."""
+        until = time.monotonic() + seconds
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
+            while time.monotonic() < until:
+                self._process.poll()
+                os.killpg(self._process.pid, 0)
+                time.sleep(0.02)
 
     def _read_line(self, seconds: float) -> str:
         until, read = time.monotonic() + seconds, b""
@@ -101,6 +117,11 @@ class Child:
             return f"ended by {signal.Signals(-status).name}"
         words = self._log.read_text(errors="replace").strip().splitlines()
         return words[-1][:200] if words else f"ended with status {status}"
+
+
+def _shared_memory() -> set[Path]:
+    """Return the shared memory of all torch workers: torch_PID_..."""
+    return set(Path("/dev/shm").glob("torch_*_*"))
 
 
 def _environment(home: Path) -> dict[str, str]:

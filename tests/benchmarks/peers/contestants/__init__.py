@@ -74,7 +74,7 @@ _FORMATS = (
 _PATHS = (
     ("blocks", "ShuffledBlocks"),
     ("sampler", "BlockShuffleSampler"),
-    ("dataset", "our datasets, full shuffle"),
+    ("dataset", "our datasets"),
 )
 OURS = tuple(
     Contestant(

@@ -11,8 +11,8 @@ import warnings
 from importlib.util import module_from_spec, spec_from_file_location
 from types import CodeType, ModuleType
 
-from helpers.lesson_folder import FIRST_LINE, LessonFolder
-from helpers.sections import Arrangement, Section, arrange, defined_by, file_text
+from helpers.cells.lesson_folder import FIRST_LINE, LessonFolder
+from helpers.cells.sections import Arrangement, Section, arrange, defined_by, file_text
 
 
 class LessonModule:

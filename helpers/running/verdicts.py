@@ -4,9 +4,9 @@ import re
 import signal
 from pathlib import Path
 
-from helpers.child import Result
 from helpers.records import Outcome
-from helpers.watch import Verdict
+from helpers.running.child import Result
+from helpers.running.watch import Verdict
 
 
 def judge(

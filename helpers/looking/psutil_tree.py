@@ -1,14 +1,16 @@
 """A process tree through psutil, where there is no /proc: macOS, Windows."""
 
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from helpers.procfs import ProcessLook
+from helpers.looking.private_memory import figures, first_told
+from helpers.looking.procfs import ProcessLook
 
 
 class PsutilTree:
-    """A tree where there is no /proc: private memory (USS), or RSS where not even that is told."""
+    """A tree where there is no /proc: what `psutil_measure` names, or RSS where none is told."""
 
     def __init__(self, pid: int, pids: Callable[[], Iterable[int]] | None) -> None:
         import psutil  # only where it is needed: it takes time and memory to import
@@ -17,6 +19,7 @@ class PsutilTree:
         self._root = pid
         self._pids = pids
         self._known: dict[int, Any] = {}
+        self._figures = figures(sys.platform)
 
     def cheap(self) -> tuple[ProcessLook, ...]:
         """Return every living process with its RSS as anonymous: nothing more is told cheaply."""
@@ -35,20 +38,22 @@ class PsutilTree:
     def exact(self, cheap: tuple[ProcessLook, ...]) -> tuple[tuple[ProcessLook, ...], bool]:
         """Return the processes with private memory as anonymous, and whether all told theirs.
 
-        The rest of the RSS counts as file-backed: psutil tells shared memory on no system.
+        The rest of the RSS counts as file-backed: psutil tells shared memory on no system. Private
+        memory may exceed the RSS: what is compressed, or promised and untouched, is not resident.
         """
         looks, all_exact = [], True
         for look in cheap:
             try:
-                uss = min(int(self._known[look.pid].memory_full_info().uss), look.rss_bytes)
-            except (self._psutil.AccessDenied, AttributeError):  # its RSS must do
-                looks.append(look)
-                all_exact = False
+                told = first_told(self._known[look.pid], self._figures)
             except self._psutil.Error:  # it has ended
                 continue
-            else:
-                file_bytes = look.rss_bytes - uss
-                looks.append(replace(look, anonymous_bytes=uss, file_bytes=file_bytes))
+            if told is None:  # its RSS must do
+                looks.append(look)
+                all_exact = False
+                continue
+            _, private = told
+            file_bytes = max(look.rss_bytes - private, 0)
+            looks.append(replace(look, anonymous_bytes=private, file_bytes=file_bytes))
         return tuple(looks), all_exact
 
     def read_bytes(self) -> int | None:
@@ -82,10 +87,14 @@ class PsutilTree:
 
 
 def psutil_measure() -> str:
-    """Return "USS" where psutil tells it for our own process, else "RSS"."""
+    """Return the figure that our own process is told.
+
+    "footprint" on macOS, "private bytes" on Windows, else "USS", or "RSS" where none is told.
+    """
     import psutil
 
     try:
-        return "USS" if hasattr(psutil.Process().memory_full_info(), "uss") else "RSS"
+        told = first_told(psutil.Process(), figures(sys.platform))
     except psutil.Error:
         return "RSS"
+    return told[0] if told else "RSS"

@@ -4,7 +4,7 @@ from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 from matplotlib.text import Annotation
 
-from helpers import figure_style as style
+from helpers.drawing import figure_style as style
 from helpers.records import Guess, Run
 
 _BYTES_IN = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from helpers.board import Board, Phase
 from helpers.budget import Group
+from helpers.looking.procfs import ProcessLook
 from helpers.memory import Look, Measure, TreeSampler
-from helpers.processes import command_line, end_all, kill
-from helpers.procfs import ProcessLook
 from helpers.records import ProcessPeak, Sample
+from helpers.running.board import Board, Phase
+from helpers.running.processes import command_line, end_all, kill
 
 SHARE_OF_A_CORE = 0.02  # the most that looking may take
 SHORTEST_INTERVAL, LONGEST_INTERVAL = 0.001, 0.1

@@ -15,11 +15,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from helpers.board import Board
 from helpers.budget import Group, group_of, make_group, scope_command, watcher_wanted
-from helpers.child import Order
-from helpers.processes import end_all
-from helpers.watch import Task
+from helpers.running.board import Board
+from helpers.running.child import Order
+from helpers.running.processes import end_all
+from helpers.running.watch import Task
 
 FOLDER_PREFIX = "larger-than-ram-run-"
 LAST_BYTES = 20_000  # of what the child writes: enough for any traceback
@@ -119,7 +119,7 @@ class Spare:
         self._in_scope = bool(scope)
         with (self.folder / "stdout").open("wb") as out, (self.folder / "stderr").open("wb") as err:
             return subprocess.Popen(
-                [*scope, *_python("helpers.child"), str(self.folder)],
+                [*scope, *_python("helpers.running.child"), str(self.folder)],
                 stdin=subprocess.PIPE,
                 stdout=out,
                 stderr=err,
@@ -130,7 +130,7 @@ class Spare:
     def _start_watcher(self) -> subprocess.Popen[str]:
         with (self.folder / "watcher-stderr").open("wb") as err:
             return subprocess.Popen(
-                [*_python("helpers.watcher"), json.dumps(dataclasses.asdict(self.task()))],
+                [*_python("helpers.running.watcher"), json.dumps(dataclasses.asdict(self.task()))],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=err,
@@ -167,6 +167,6 @@ def _python(module: str) -> list[str]:
 
 def _environment() -> dict[str, str]:
     """Return an environment in which a fresh interpreter finds this package."""
-    root = str(Path(__file__).resolve().parent.parent)
+    root = str(Path(__file__).resolve().parents[2])
     path = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path), "PYTHONUNBUFFERED": "1"}

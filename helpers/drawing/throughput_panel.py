@@ -6,10 +6,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 
-from helpers import figure_style as style
-from helpers.marks import guessed_rate, mark_end, mark_guess
+from helpers.drawing import figure_style as style
+from helpers.drawing.marks import guessed_rate, mark_end, mark_guess
+from helpers.drawing.series import Throughput, band, last_second, thin, throughput_curves
 from helpers.records import Run, Sample
-from helpers.series import Throughput, band, last_second, thin, throughput_curves
 from helpers.units import format_rate
 
 _STRIP = (0, -0.5, 1, 0.24)  # x, y, width, height, in parts of the panel above it

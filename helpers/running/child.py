@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from helpers.board import BOARD_VARIABLE, Board, Phase
+from helpers.running.board import BOARD_VARIABLE, Board, Phase
 
 WATCHER_SECONDS = 3.0  # to wait for a look of the watcher's; without one the run goes on
 LONGEST_SOCKET_FOLDER = 103 - len("/pymp-12345678/listener-12345678")  # macOS; Linux has 4 more

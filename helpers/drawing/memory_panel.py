@@ -12,10 +12,10 @@ from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from helpers import figure_style as style
-from helpers.marks import guessed_bytes, label, mark_cross, mark_end, mark_guess
+from helpers.drawing import figure_style as style
+from helpers.drawing.marks import guessed_bytes, label, mark_cross, mark_end, mark_guess
+from helpers.drawing.series import Floats, Memory, band, last_second, memory_curves, thin
 from helpers.records import Run, Sample
-from helpers.series import Floats, Memory, band, last_second, memory_curves, thin
 from helpers.units import format_bytes
 
 _TOO_SHORT = 0.12  # a run that fills less than this part of the time axis is drawn enlarged as well

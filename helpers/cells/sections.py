@@ -8,7 +8,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from helpers.free_names import Names
+from helpers.cells.free_names import Names
 
 LINES_PER_SECTION = 1000
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from helpers import figure_style as style
-from helpers.memory_panel import Stack, frame_memory, line_names, memory_top, name_kinds
-from helpers.png import encode_png
+from helpers.drawing import figure_style as style
+from helpers.drawing.memory_panel import Stack, frame_memory, line_names, memory_top, name_kinds
+from helpers.drawing.png import encode_png
+from helpers.drawing.series import Memory, Thinned, Throughput, memory_curves, throughput_curves
+from helpers.drawing.throughput_panel import RateAndWaiting, frame_throughput, rate_top
 from helpers.records import Sample
-from helpers.series import Memory, Thinned, Throughput, memory_curves, throughput_curves
-from helpers.throughput_panel import RateAndWaiting, frame_throughput, rate_top
 from helpers.units import format_bytes, format_rate
 
 _FIRST_END = 10.0  # seconds on the time axis at first

@@ -6,8 +6,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from helpers.interrupts import interrupts_held
-from helpers.spare import FOLDER_PREFIX, Spare
+from helpers.running.interrupts import interrupts_held
+from helpers.running.spare import FOLDER_PREFIX, Spare
 
 
 class Bench:

@@ -11,7 +11,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from helpers.figure_style import pixels, png
+from helpers.drawing.figure_style import pixels, png
 from helpers.records import Run
 from helpers.units import format_bytes, format_rate
 

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable
 
 from helpers.records import Sample
-from helpers.watch import Task, Verdict, Watch, clean_up
+from helpers.running.watch import Task, Verdict, Watch, clean_up
 
 
 class Wanted:

@@ -3,7 +3,13 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
-from helpers.procfs import Process, ProcessLook, children_by_scan, lists_children, reports_pss
+from helpers.looking.procfs import (
+    Process,
+    ProcessLook,
+    children_by_scan,
+    lists_children,
+    reports_pss,
+)
 
 Pids = Callable[[], Iterable[int]]
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from IPython.display import display, update_display
 
 from helpers import live
-from helpers.front_end import click_reaches_a_busy_kernel
+from helpers.drawing.front_end import click_reaches_a_busy_kernel
 from helpers.records import Run, Sample
 
 if TYPE_CHECKING:  # matplotlib takes a second to import: the experiment starts first
-    from helpers.live_figure import LiveFigure
+    from helpers.drawing.live_figure import LiveFigure
 
 _FRAME_SECONDS = 0.5
 _MOST_OF_A_CORE = 0.05
@@ -63,7 +63,7 @@ class NotebookView:
         self._next = (self._next if on_time else start) + pause
 
     def _new_figure(self) -> "LiveFigure":
-        from helpers.live_figure import LiveFigure
+        from helpers.drawing.live_figure import LiveFigure
 
         return LiveFigure(*self._about)
 

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from helpers import figure_style as style
-from helpers.pictures import Picture
+from helpers.drawing import figure_style as style
+from helpers.drawing.pictures import Picture
 from helpers.records import Run
 from helpers.units import format_bytes, format_rate
 

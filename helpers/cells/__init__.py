@@ -1,0 +1,1 @@
+"""What stands behind %%importable: a lesson's module, its sections, its folder, its free names."""

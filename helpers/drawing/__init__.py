@@ -1,0 +1,1 @@
+"""How figures and live views are drawn: style, panels, frames, and what the front end can show."""

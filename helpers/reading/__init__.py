@@ -1,0 +1,1 @@
+"""What stands behind the take-home loaders: checked files, blocks read ahead, rows mixed."""
