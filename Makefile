@@ -27,6 +27,7 @@ setup: $(ready)
 $(ready): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "No Python from 3.11 to 3.13 found: install one, or name it: make PYTHON=/path/to/python"; exit 1; }
 	@test -x $(bin)/python || $(PYTHON) -m venv .venv || { rm -rf .venv; echo "$(PYTHON) cannot make a virtual environment: on Debian and Ubuntu install python3-venv"; exit 1; }
+	@echo "Installing into .venv: some minutes, once"
 	$(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test]'
 	@touch $@
 

@@ -10,7 +10,7 @@ from pathlib import Path
 # A resource tracker ends by itself when the processes it serves are gone, and removes their
 # semaphores from /dev/shm first. Killed, it would leave them there.
 TRACKER = "multiprocessing.resource_tracker"
-TRACKER_SECONDS = 1.0
+TRACKER_SECONDS = 5.0  # on a busy machine: in one second it got through three of fourteen
 
 
 def end_all(
@@ -18,7 +18,7 @@ def end_all(
     known: Iterable[int] = (),
     *,
     listed: Callable[[], Iterable[int]] = tuple,
-    patience: float = 3.0,
+    patience: float = 8.0,
 ) -> bool:
     """Kill every process of a session, and say whether all are gone.
 
