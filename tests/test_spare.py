@@ -98,6 +98,26 @@ def test_a_child_that_cannot_import_torch_says_why(
         bench.take()
 
 
+def test_a_spare_that_fails_to_warm_up_is_replaced_once(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warm, failed = Spare.wait_until_warm, list[Spare]()
+
+    def fail_once(spare: Spare) -> None:
+        if not failed:
+            failed.append(spare)
+            raise RuntimeError("a library did not load")
+        warm(spare)
+
+    monkeypatch.setattr(Spare, "wait_until_warm", fail_once)
+    spare = bench.take()
+    try:
+        assert spare is not failed[0]
+        assert not failed[0].folder.exists()
+    finally:
+        spare.put_away()
+
+
 def test_a_child_that_never_gets_warm_is_given_up(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,7 +34,17 @@ class Bench:
             self._spare, self._owner = Spare(), os.getpid()
 
     def take(self) -> Spare:
-        """Return the spare, warm. It belongs to the caller, who puts it away."""
+        """Return the spare, warm. It belongs to the caller, who puts it away.
+
+        A spare that cannot be warmed is replaced once: rarely, a library fails to load and loads
+        the next time. Raises RuntimeError when the second fails, too.
+        """
+        try:
+            return self._take()
+        except RuntimeError:
+            return self._take()
+
+    def _take(self) -> Spare:
         self.warm_up()
         spare, self._spare = self._spare, None
         assert spare is not None
