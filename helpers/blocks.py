@@ -73,7 +73,7 @@ class ShuffledBlocks(IterableDataset[Batch]):
         drop_last: bool = False,
         rank: int = 0,
         ranks: int = 1,
-        threads: int = 8,
+        threads: int = 4,
         past_cache: bool | None = None,
     ) -> None:
         if not 1 <= threads <= MOST_ROOMS:

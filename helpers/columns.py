@@ -9,7 +9,9 @@ import torch
 
 from helpers.files import Hdf5Header, NpyHeader, read_hdf5_header, read_npy_header
 
-_BLOCK_BYTES = 1 << 19  # enough for the disk's speed where several are read at a time
+# Enough for the disk's speed where several are read at a time; with the page that a block may begin
+# in, half a megabyte, for which each of four threads has room past the page cache.
+_BLOCK_BYTES = (1 << 19) - 4096
 _FEWEST_BLOCKS = 32  # in a mix, and in a file, where their size is chosen here
 
 

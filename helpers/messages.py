@@ -44,18 +44,17 @@ class Slots:
     def arrays(self, worker: int, messages: Iterable[list[int]]) -> Iterator[list[Rows]]:
         """Yield the arrays that hold the rows of a worker's messages, one after another."""
         for number, sizes in enumerate(messages):
-            yield self._arrays(worker, number, slice(sum(sizes)))
+            yield [rows[: sum(sizes)] for rows in self._slot(worker, number)]
 
     def take(self, message: Message) -> Iterator[list[Rows]]:
         """Yield copies of the batches of a message, an array for each column."""
-        first = 0
+        slot, first = self._slot(message.worker, message.number), 0
         for size in message.sizes:
-            shared = self._arrays(message.worker, message.number, slice(first, first + size))
             copies = [make_room(column, size) for column in self._columns]
-            for copy, array in zip(copies, shared, strict=True):
-                copy[:] = array
+            for copy, rows in zip(copies, slot, strict=True):
+                copy[:] = rows[first : first + size]
             yield copies
             first += size
 
-    def _arrays(self, worker: int, number: int, rows: slice) -> list[Rows]:
-        return [tensor[worker, number % self._count, rows].numpy() for tensor in self._tensors]
+    def _slot(self, worker: int, number: int) -> list[Rows]:
+        return [tensor[worker, number % self._count].numpy() for tensor in self._tensors]

@@ -34,7 +34,7 @@ def read_mixes(
 
     There are two sets of buffers, each with room for `mix_rows` rows.
     """
-    places = [(column, find_chunks(column, past_cache)) for column in columns]
+    sources = [(column, find_chunks(column, past_cache)) for column in columns]
     buffers = [[make_room(column, mix_rows) for column in columns] for _ in range(2)]
     rooms = make_rooms(threads)
     coming = None
@@ -42,7 +42,7 @@ def read_mixes(
         for number, mix in enumerate(mixes):
             if coming:
                 coming.wait()
-            ready, coming = coming, _Reading(mix, places, buffers[number % 2], rooms)
+            ready, coming = coming, _Reading(mix, sources, buffers[number % 2], rooms)
             if ready:
                 yield ready.mix, ready.buffers
         if coming:
@@ -89,13 +89,13 @@ class _Reading:
     def __init__(
         self,
         mix: Mix,
-        places: Sequence[tuple[Column, Chunks | None]],
+        sources: Sequence[tuple[Column, Chunks | None]],
         buffers: list[Rows],
         rooms: Sequence[Bytes],
     ) -> None:
         self.mix = mix
         self.buffers = buffers
-        self._places = places
+        self._sources = sources
         offsets = accumulate((stop - start for start, stop in mix.runs), initial=0)
         self._left = deque(zip(mix.runs, offsets, strict=False))
         self._errors: list[Exception] = []
@@ -122,7 +122,7 @@ class _Reading:
     def _work(self, room: Bytes) -> None:
         try:
             with ExitStack() as files:
-                reads = [files.enter_context(open_rows(*place, room)) for place in self._places]
+                reads = [files.enter_context(open_rows(*source, room)) for source in self._sources]
                 while block := self._next_block():
                     self._read(reads, *block)
         except Exception as error:  # noqa: BLE001  # raised again where the rows are wanted
@@ -137,7 +137,7 @@ class _Reading:
 
     def _read(self, reads: Sequence[Read], run: Run, offset: int) -> None:
         start, stop = run
-        for (column, _), read, buffer in zip(self._places, reads, self.buffers, strict=True):
+        for (column, _), read, buffer in zip(self._sources, reads, self.buffers, strict=True):
             try:
                 read(start, buffer[offset : offset + stop - start])
             except (OSError, zlib.error) as error:

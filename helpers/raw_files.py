@@ -36,7 +36,7 @@ def can_read_past_cache(path: Path) -> bool:
 
 
 def make_rooms(count: int) -> list[Bytes]:
-    """Return memory for threads to read past the page cache into: in all, a huge page."""
+    """Return memory for threads to read past the page cache into: in all, one huge page."""
     if not hasattr(os, "O_DIRECT"):
         return [np.empty(0, np.uint8)] * count  # nobody can
     memory = mmap.mmap(-1, 2 * _HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -58,7 +58,7 @@ def open_file(path: Path, noted: FileIdentity, room: Bytes | None) -> Iterator[R
     def opener(path: str, flags: int) -> int:
         return os.open(path, flags if room is None else flags | os.O_DIRECT)
 
-    with open(path, "rb", buffering=0, opener=opener) as file:  # has an opener
+    with open(path, "rb", buffering=0, opener=opener) as file:
         check_unchanged(path, noted, file.fileno())
         yield partial(_read_bytes, file) if room is None else partial(_read_pages, file, room)
 

@@ -55,6 +55,19 @@ def test_an_epoch_has_every_row_once_over_all_ranks_and_workers(
     assert not len(rows) or (rows.min() >= 0 and rows.max() < order.rows)
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_ranks_have_as_many_batches_where_a_row_more_or_less_decides(ranks: int) -> None:
+    for rows in range(ranks, 40):
+        for batch_size in range(2, 6):
+            order = BlockOrder(
+                rows=rows, block_rows=1, mix_rows=8, batch_size=batch_size, ranks=ranks
+            )
+            sizes = [[len(batch) for batch in one.indices(0)] for one in ranks_of(order)]
+            assert {len(each) for each in sizes} == {order.batches}
+            assert all(0 < size <= batch_size for each in sizes for size in each)
+            assert sum(sum(each) for each in sizes) == rows
+
+
 @settings(max_examples=50, deadline=None)
 @given(orders(), st.data())
 def test_a_place_leaves_exactly_the_batches_that_were_left(
