@@ -16,10 +16,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from helpers.live import choose_view
-from helpers.memory import Measure, TreeSampler, measure_name
+from helpers.memory import TreeSampler, chosen_measure, measure_name
 from helpers.records import Counters, Guess, ProcessPeak, Run, Sample, View
 from helpers.running.bench import bench
 from helpers.running.child import Order, Result
@@ -123,7 +123,7 @@ class Experiment:
             self.spare.task(),
             budget_bytes=self.budget_bytes,
             timeout=self.timeout,
-            measure=_measure(),
+            measure=chosen_measure(),
         )
         self._reader.start()
         self.spare.tell_watcher(json.dumps(dataclasses.asdict(task)))
@@ -179,7 +179,7 @@ class Experiment:
             seconds=self.samples[-1].seconds if self.samples else 0.0,
             budget_bytes=self.budget_bytes,
             enforced_by=self.enforced_by,
-            measure=measure_name(_measure()),
+            measure=measure_name(chosen_measure()),
             start_method=self.order.start_method,
             samples=tuple(self.samples),
             peaks=self.verdict.peaks if self.verdict else (),
@@ -201,17 +201,9 @@ class Experiment:
         return result
 
 
-def _measure() -> Measure:
-    """Return how to measure memory: "psutil" forces what systems without /proc have."""
-    measure = os.environ.get("LARGER_THAN_RAM_MEASURE", "auto")
-    if measure not in ("auto", "proc", "psutil"):
-        raise ValueError(f"LARGER_THAN_RAM_MEASURE is {measure!r}: use auto, proc or psutil")
-    return cast(Measure, measure)
-
-
 def _check_budget(spare: Spare, budget_bytes: int) -> None:
     """Refuse a budget that is used up before the function starts."""
-    with TreeSampler(spare.process.pid, measure=_measure()) as sampler:
+    with TreeSampler(spare.process.pid, measure=chosen_measure()) as sampler:
         look = sampler.exact()
     needed = look.anonymous_bytes + look.shared_bytes
     if budget_bytes < needed * 1.1:

@@ -4,16 +4,15 @@ A cheap look counts a page that three processes share three times. An exact look
 (PSS). `TreeSampler.look` corrects cheap looks by the last exact one.
 """
 
+import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, Self
+from typing import Literal, Protocol, Self, cast
 
 from helpers.looking.proc_tree import ProcTree
 from helpers.looking.procfs import ProcessLook, reports_kinds, reports_pss
 from helpers.looking.psutil_tree import PsutilTree, psutil_measure
-from helpers.looking.ram import available_ram_bytes as available_ram_bytes
-from helpers.looking.ram import machine_ram_bytes as machine_ram_bytes
 
 Measure = Literal["auto", "proc", "psutil"]
 _EXACT_SHARE = 0.01  # of a core, for exact looks
@@ -183,3 +182,14 @@ def measure_name(measure: Measure = "auto", proc: str = "/proc") -> str:
     if measure == "proc" or (measure == "auto" and reports_kinds(proc)):
         return "PSS" if reports_pss(proc) else "RSS"
     return psutil_measure()
+
+
+def chosen_measure() -> Measure:
+    """Return what LARGER_THAN_RAM_MEASURE asks for; "psutil" does without /proc.
+
+    Raises ValueError for anything but auto, proc and psutil.
+    """
+    measure = os.environ.get("LARGER_THAN_RAM_MEASURE", "auto")
+    if measure not in ("auto", "proc", "psutil"):
+        raise ValueError(f"LARGER_THAN_RAM_MEASURE is {measure!r}: use auto, proc or psutil")
+    return cast(Measure, measure)

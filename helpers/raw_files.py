@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from helpers.files import FileIdentity, check_unchanged
+from helpers.files import FileIdentity, check_unchanged, identify
 
 Bytes = NDArray[np.uint8]
 ReadAt = Callable[[int, Bytes], None]  # fills an array from a place in the file
@@ -27,9 +27,10 @@ MOST_ROOMS = 64
 
 
 def can_read_past_cache(path: Path) -> bool:
-    """Return whether the file system can: on Linux most of those on disks do."""
+    """Return whether the file system can, by trying: on Linux most of those on disks do."""
     try:
-        os.close(os.open(path, os.O_RDONLY | os.O_DIRECT))
+        with open_file(path, identify(path), make_rooms(1)[0]) as read_at:
+            read_at(0, np.empty(1, np.uint8))
     except (AttributeError, OSError):
         return False
     return True

@@ -9,7 +9,6 @@ from helpers.looking.ram import (
     physical_ram_bytes,
     swap_bytes,
 )
-from helpers.memory import machine_ram_bytes as where_others_import_it
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 
@@ -110,4 +109,4 @@ def test_without_proc_psutil_tells(tmp_path: Path) -> None:
 
 
 def test_this_machine_has_ram() -> None:
-    assert 0 < available_ram_bytes() <= where_others_import_it() <= physical_ram_bytes()
+    assert 0 < available_ram_bytes() <= machine_ram_bytes() <= physical_ram_bytes()

@@ -69,6 +69,9 @@ def test_a_file_system_that_cannot_read_past_its_cache_is_noticed(
         patch.setattr(os, "open", refuse)
         assert not can_read_past_cache(path)
     with monkeypatch.context() as patch:
+        patch.setattr(raw_files, "_read_pages", refuse)  # some open it, and fail to read
+        assert not can_read_past_cache(path)
+    with monkeypatch.context() as patch:
         patch.delattr(os, "O_DIRECT", raising=False)
         assert not can_read_past_cache(path)
         assert [len(room) for room in make_rooms(3)] == [0, 0, 0]
