@@ -29,12 +29,12 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-from helpers.block_order import BlockOrder, Indices, Place
-from helpers.block_reads import Rows
-from helpers.columns import choose_block_rows, fingerprint, open_columns
-from helpers.messages import Message, Slots
-from helpers.mixes import copy_rows, make_room, read_mixes
-from helpers.raw_files import MOST_ROOMS
+from helpers.reading.block_order import BlockOrder, Indices, Place
+from helpers.reading.block_reads import Rows
+from helpers.reading.columns import choose_block_rows, fingerprint, open_columns
+from helpers.reading.messages import Message, Slots
+from helpers.reading.mixes import copy_rows, make_room, read_mixes
+from helpers.reading.raw_files import MOST_ROOMS
 from helpers.units import parse_size
 
 Batch = Any  # a tensor of rows, or a tuple of rows and labels

@@ -25,14 +25,14 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
-from helpers.files import (
+from helpers.reading.files import (
     Hdf5Header,
     NpyHeader,
     check_unchanged,
     read_hdf5_header,
     read_npy_header,
 )
-from helpers.row_access import ChunkedRows, Indices, MappedRows
+from helpers.reading.row_access import ChunkedRows, Indices, MappedRows
 from helpers.units import parse_size
 
 Index = int | Sequence[int] | Indices | torch.Tensor

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from helpers import block_order
-from helpers.block_order import BlockOrder, Place
+from helpers.reading import block_order
+from helpers.reading.block_order import BlockOrder, Place
 
 
 @st.composite

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from helpers import block_reads
-from helpers.block_reads import find_chunks, open_rows
-from helpers.columns import open_column
-from helpers.raw_files import can_read_past_cache, make_rooms
+from helpers.reading import block_reads
+from helpers.reading.block_reads import find_chunks, open_rows
+from helpers.reading.columns import open_column
+from helpers.reading.raw_files import can_read_past_cache, make_rooms
 
 ROWS = 1000
 VALUES = np.random.default_rng(0).normal(size=(ROWS, 6, 4)).astype(np.float32)

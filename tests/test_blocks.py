@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from torch.utils.data import DataLoader
 
 from data_gen import MadeData, ensure
-from helpers import blocks, raw_files
+from helpers import blocks
 from helpers.blocks import ShuffledBlocks
+from helpers.reading import raw_files
 
 ROWS = 6000
 SMALL: dict[str, Any] = {"batch_size": 64, "mix_bytes": "128 KiB", "block_rows": 50}

@@ -19,8 +19,8 @@ from torch.utils.data import DataLoader
 from data_gen import MadeData, ensure
 from helpers.dataset_properties import ALL_PROPERTIES, DatasetProperty
 from helpers.datasets import FileDataset, Hdf5Dataset, Labelled, NpyDataset
-from helpers.files import read_hdf5_header
-from helpers.row_access import ChunkedRows, MappedRows
+from helpers.reading.files import read_hdf5_header
+from helpers.reading.row_access import ChunkedRows, MappedRows
 
 ROWS = 3000
 LAYOUTS: dict[str, dict[str, Any]] = {

@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
-from helpers.files import check_unchanged, identify, read_hdf5_header, read_npy_header
+from helpers.reading.files import check_unchanged, identify, read_hdf5_header, read_npy_header
 
 ROWS = np.arange(12, dtype=np.float32).reshape(4, 3)
 

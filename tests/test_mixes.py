@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers import raw_files
-from helpers.block_order import Mix
-from helpers.columns import Column, open_column
-from helpers.mixes import copy_rows, read_mixes
+from helpers.reading import raw_files
+from helpers.reading.block_order import Mix
+from helpers.reading.columns import Column, open_column
+from helpers.reading.mixes import copy_rows, read_mixes
 
 VALUES = np.arange(400, dtype=np.float32).reshape(100, 4)
 

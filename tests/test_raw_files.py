@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers import raw_files
-from helpers.files import identify
 from helpers.page_cache import evict, resident_bytes
-from helpers.raw_files import Bytes, can_read_past_cache, make_rooms, open_file
+from helpers.reading import raw_files
+from helpers.reading.files import identify
+from helpers.reading.raw_files import Bytes, can_read_past_cache, make_rooms, open_file
 
 VALUES = np.random.default_rng(0).integers(0, 256, 1_000_003, np.uint8)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from helpers.files import Hdf5Header, NpyHeader, read_hdf5_header, read_npy_header
+from helpers.reading.files import Hdf5Header, NpyHeader, read_hdf5_header, read_npy_header
 
 # Enough for the disk's speed where several are read at a time; with the page that a block may begin
 # in, half a megabyte, for which each of four threads has room past the page cache.

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import torch
 
-from helpers.block_reads import Rows
-from helpers.columns import Column
-from helpers.mixes import make_room
+from helpers.reading.block_reads import Rows
+from helpers.reading.columns import Column
+from helpers.reading.mixes import make_room
 
 
 class Message(NamedTuple):

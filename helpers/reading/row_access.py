@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from helpers.files import Hdf5Header, NpyHeader
+from helpers.reading.files import Hdf5Header, NpyHeader
 
 Indices = NDArray[np.int64]
 Rows = NDArray[Any]

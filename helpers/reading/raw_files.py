@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from helpers.files import FileIdentity, check_unchanged, identify
+from helpers.reading.files import FileIdentity, check_unchanged, identify
 
 Bytes = NDArray[np.uint8]
 ReadAt = Callable[[int, Bytes], None]  # fills an array from a place in the file

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from helpers.columns import Column
-from helpers.files import check_unchanged
 from helpers.looking.ram import machine_ram_bytes
-from helpers.raw_files import Bytes, ReadAt, can_read_past_cache, open_file
+from helpers.reading.columns import Column
+from helpers.reading.files import check_unchanged
+from helpers.reading.raw_files import Bytes, ReadAt, can_read_past_cache, open_file
 
 Rows = NDArray[Any]
 Read = Callable[[int, Rows], None]  # fills an array with the rows from a first one on

@@ -14,10 +14,10 @@ from itertools import accumulate
 
 import numpy as np
 
-from helpers.block_order import Mix, Run
-from helpers.block_reads import Chunks, Read, Rows, find_chunks, open_rows
-from helpers.columns import Column
-from helpers.raw_files import Bytes, make_rooms
+from helpers.reading.block_order import Mix, Run
+from helpers.reading.block_reads import Chunks, Read, Rows, find_chunks, open_rows
+from helpers.reading.columns import Column
+from helpers.reading.raw_files import Bytes, make_rooms
 
 _ALIGNMENT = 64  # bytes, as torch has it
 
