@@ -16,6 +16,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from helpers.looking.ram import own_memory_folders
+
 PREFIX = "larger-than-ram"
 PROBE_SECONDS = 5.0  # for systemd to start a process that does nothing
 _numbers = itertools.count(1)
@@ -159,20 +161,7 @@ def watcher_wanted() -> bool:
 
 def own_group(process: str) -> Group | None:
     """Return the memory cgroup that a process (its folder in /proc) stands in, as mounted here."""
-    try:
-        groups = Path(process, "cgroup").read_text().splitlines()
-        mounts = [line.split() for line in Path(process, "mountinfo").read_text().splitlines()]
-    except OSError:  # no /proc: not Linux
-        return None
-    for line in groups:  # "4:memory:/docker/ab12" in v1, "0::/user.slice/..." in v2
-        _, controllers, inside = line.split(":", 2)
-        version = 1 if "memory" in controllers.split(",") else 2 if not controllers else 0
-        for fields in mounts if version else ():
-            kind, options = fields[fields.index("-") + 1], fields[-1].split(",")
-            if (version == 1 and kind == "cgroup" and "memory" in options) or (
-                version == 2 and kind == "cgroup2"
-            ):
-                path = Path(fields[4], inside.removeprefix(fields[3].rstrip("/")).lstrip("/"))
-                if (path / _LIMIT[version]).exists():  # a v2 root group has no limit to set
-                    return Group(path, version)
+    for version, _, folder in own_memory_folders(process):
+        if (folder / _LIMIT[version]).exists():  # a v2 root group has no limit to set
+            return Group(folder, version)
     return None

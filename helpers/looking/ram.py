@@ -62,18 +62,21 @@ def _limits(proc: str) -> list[_Group]:
     """Return the limits on our own cgroup and on every group above it."""
     groups = (
         _group(path, version)
-        for version, top, folder in _own_folders(proc)
+        for version, top, folder in own_memory_folders(f"{proc}/self")
         for path in (folder, *folder.parents)
         if path.is_relative_to(top)
     )
     return [group for group in groups if group is not None]
 
 
-def _own_folders(proc: str) -> Iterator[tuple[int, Path, Path]]:
-    """Yield version, mount point and own folder of each hierarchy that may limit memory."""
+def own_memory_folders(process: str) -> Iterator[tuple[int, Path, Path]]:
+    """Yield version, mount point and own folder of each cgroup hierarchy that may limit memory.
+
+    `process` is a process's folder in /proc.
+    """
     try:
-        names = Path(proc, "self", "cgroup").read_text().splitlines()
-        mounts = Path(proc, "self", "mountinfo").read_text().splitlines()
+        names = Path(process, "cgroup").read_text().splitlines()
+        mounts = Path(process, "mountinfo").read_text().splitlines()
     except OSError:  # not Linux
         return
     inside = {}  # by version: "4:memory:/docker/ab12" is version 1, "0::/user.slice" version 2
