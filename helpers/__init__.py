@@ -4,26 +4,35 @@
     see it                  live, plots, predictions                        (drawing/)
     disks and machines      page_cache, disk, machine, scales
     in a notebook           extension, importable, checks                   (cells/)
-    to take home            datasets, order, mixing, blocks                 (reading/)
+    from a file to batches  blocks, datasets, order, mixing                 (reading/)
 
 What stands behind a line of modules is in the folders named beside it. A DataLoader worker that
 needs `track` must not pay for matplotlib, so nothing is imported here until it is asked for.
+
+From a file larger than RAM to shuffled batches, in one line: `blocks.ShuffledBlocks(path)`. With a
+DataLoader and indices of your own: `datasets.NpyDataset(path)` or `Hdf5Dataset(path, name)`.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from helpers.blocks import ShuffledBlocks as ShuffledBlocks
     from helpers.budget import enforcement as enforcement
     from helpers.checks import check as check
     from helpers.checks import check_dataset as check_dataset
     from helpers.checks import check_value as check_value
+    from helpers.datasets import Hdf5Dataset as Hdf5Dataset
+    from helpers.datasets import Labelled as Labelled
+    from helpers.datasets import NpyDataset as NpyDataset
     from helpers.disk import read_ahead_bytes as read_ahead_bytes
     from helpers.disk import sequential_read as sequential_read
     from helpers.drawing.sweeps import sweep as sweep
     from helpers.experiment import run as run
     from helpers.extension import load_ipython_extension as load_ipython_extension
     from helpers.machine import check_machine as check_machine
+    from helpers.order import BlockShuffleSampler as BlockShuffleSampler
+    from helpers.order import ShuffleBuffer as ShuffleBuffer
     from helpers.page_cache import evict as evict
     from helpers.plots import before_after as before_after
     from helpers.predictions import predict as predict
@@ -33,6 +42,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "before_after": "plots",
+    "BlockShuffleSampler": "order",
     "check": "checks",
     "check_dataset": "checks",
     "check_machine": "machine",
@@ -40,12 +50,17 @@ _HOMES = {
     "enforcement": "budget",
     "evict": "page_cache",
     "format_bytes": "units",
+    "Hdf5Dataset": "datasets",
+    "Labelled": "datasets",
     "load_ipython_extension": "extension",
+    "NpyDataset": "datasets",
     "predict": "predictions",
     "read_ahead_bytes": "disk",
     "run": "experiment",
     "scale": "scales",
     "sequential_read": "disk",
+    "ShuffleBuffer": "order",
+    "ShuffledBlocks": "blocks",
     "sweep": "drawing.sweeps",
     "track": "progress",
 }

@@ -8,20 +8,22 @@
 
 Labels in the same HDF5 file: ShuffledBlocks("data.h5", "data.h5"). Threads read whole blocks of
 rows ahead, and each value is copied twice: from the file into a mix of blocks, from there into its
-batch. So no DataLoader is needed. Its workers can take over the reading and mixing as well, where
+batch. So no DataLoader is needed. Its workers can take over the reading and decompressing, where
 the loop itself needs much of Python:
 
-    loader = DataLoader(batches, batch_size=None, num_workers=2)
+    loader = DataLoader(batches, batch_size=None, num_workers=2, prefetch_factor=1)
     for rows, labels in batches.unpack(loader):
         ...
 
-Where to read on: `block_order` (which rows when), `mixes` (threads and buffers), `columns` (files),
-`messages` (from workers to the loop).
+Where to read on: `helpers.order` (which rows when), `reading.mixes` (the threads), `reading.runs`
+(how each format is read), `reading.columns` (what is checked before).
 """
 
-from collections.abc import Iterable, Iterator
+import shutil
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import asdict, replace
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -29,33 +31,36 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-from helpers.reading.block_order import BlockOrder, Indices, Place
-from helpers.reading.block_reads import Rows
-from helpers.reading.columns import choose_block_rows, fingerprint, open_columns
-from helpers.reading.messages import Message, Slots
-from helpers.reading.mixes import copy_rows, make_room, read_mixes
-from helpers.reading.raw_files import MOST_ROOMS
-from helpers.units import parse_size
+from helpers.order import BlockShuffleSampler, Mix
+from helpers.reading.columns import fingerprint, open_columns
+from helpers.reading.mixes import make_room, read_mixes
+from helpers.reading.runs import Rows, Source, find_source
+from helpers.units import format_bytes, parse_size
 
 Batch = Any  # a tensor of rows, or a tuple of rows and labels
 
 # Of the order, without which no state can be resumed. numpy may shuffle otherwise in a new version.
-_VERSION = "1, numpy " + ".".join(np.__version__.split(".")[:2])
+_VERSION = "2, numpy " + ".".join(np.__version__.split(".")[:2])
 _PLACE_BYTES = 8  # of a row in its mix
-_MESSAGE_BYTES = 1 << 22  # so much to copy that the message itself costs little
+# A read of this size had the disks that we tried at their best. With the page that it begins in, a
+# block just fits what a thread has to read into past the page cache.
+_BLOCK_BYTES = (1 << 20) - 4096
+_FEWEST_BLOCKS = 64  # in a mix, where their size is chosen here: so many mix sorted labels well
+_MOST_THREADS = 64
 
 
 class ShuffledBlocks(IterableDataset[Batch]):
-    """Batches of a file's rows, or of `(rows, labels)`, in shuffled blocks.
+    """Batches of a file's rows, or of `(rows, labels)`, in the order of a `BlockShuffleSampler`.
 
     Every row comes once in an epoch, and without `set_epoch` each epoch has the order of the first.
     Of `ranks` processes, each with its own `rank`, all get as many batches.
 
-    Memory is `mix_bytes`, shared out among workers, plus a few batches, whatever the file's size:
-    half of it holds the mix that is handed out, half the next one. The more blocks in a mix, the
-    better the shuffle: pass smaller `block_rows`, or larger `mix_bytes`.
+    Memory is `mix_bytes` plus a few batches, whatever the file's size: half of it holds the mix
+    that is handed out, half the next one. (With workers, each has `prefetch_factor` mixes under
+    way.) The more blocks in a mix, the better the shuffle: pass smaller `block_rows`, or larger
+    `mix_bytes`.
 
-    A file that RAM cannot hold is read past the page cache. `past_cache=True` does so with any
+    A file that free RAM cannot hold is read past the page cache. `past_cache=True` does so with any
     file, which suits one that is read once; `False` never does.
     """
 
@@ -76,145 +81,185 @@ class ShuffledBlocks(IterableDataset[Batch]):
         threads: int = 4,
         past_cache: bool | None = None,
     ) -> None:
-        if not 1 <= threads <= MOST_ROOMS:
-            raise ValueError(f"threads={threads}: pass 1 to {MOST_ROOMS}")
+        if not 1 <= threads <= _MOST_THREADS:
+            raise ValueError(f"threads={threads}: pass 1 to {_MOST_THREADS}")
         self._columns = open_columns(rows_path, rows_name, labels_path, labels_name)
-        row_bytes = sum(column.row_bytes for column in self._columns)
-        mix_rows = parse_size(mix_bytes) // 2 // (row_bytes + _PLACE_BYTES)
-        self._order = BlockOrder(
-            rows=self._columns[0].rows,
-            block_rows=choose_block_rows(self._columns[0], block_rows, mix_rows),
-            mix_rows=mix_rows,
+        row_bytes = sum(column.row_bytes for column in self._columns) + _PLACE_BYTES
+        self._memory_rows = parse_size(mix_bytes) // row_bytes
+        block_rows = self._choose_block_rows(block_rows)
+        #: The sampler whose batches the last iteration handed out, or the next one will.
+        self.order = BlockShuffleSampler(
+            self._columns[0].rows,
             batch_size=batch_size,
-            batches_per_message=min(max(_MESSAGE_BYTES // (row_bytes * max(batch_size, 1)), 1), 32),
+            block_rows=block_rows,
+            mixed_blocks=self._mixed_blocks(2, block_rows, batch_size),
             seed=seed,
             drop_last=drop_last,
             rank=rank,
             ranks=ranks,
         )
         self._threads, self._past_cache = threads, past_cache
-        self._epoch = 0
-        self._start = 0  # batches that the next iteration leaves out
-        self._handed_out = 0
-        self._workers = 1
-        self._slots: Slots | None = None  # in a worker: where its messages go
+        self._start = self._handed_out = 0  # batches: that the next iteration leaves out; so far
+        self._ring: list[list[torch.Tensor]] = []  # in a worker: where it reads to, mix after mix
 
     def __len__(self) -> int:
-        return self._order.batches
+        return len(self.order)
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the order of the next iteration. Another epoch begins at its first batch."""
-        if epoch < 0:
-            raise ValueError(f"epoch={epoch}: pass 0 or more")
-        if epoch != self._epoch:
-            self._epoch, self._start, self._handed_out = epoch, 0, 0
-
-    def indices(self, num_workers: int = 0) -> Iterator[Indices]:
-        """Yield the row numbers of each batch that the next iteration hands out."""
-        return self._order.indices(self._epoch, self._start, max(num_workers, 1))
+        if epoch != self.order.epoch:
+            self.order = replace(self.order, epoch=epoch)
+            self._start = self._handed_out = 0
 
     def __iter__(self) -> Iterator[Any]:
         worker = get_worker_info()
         if worker is None:
-            return self._batches(self._begin(1))
-        if self._slots is None:
+            self._settle_order(buffers=2)
+            return self._batches(self._read(self._start))
+        if not self._ring:
             raise RuntimeError(
-                "workers hand over several batches at a time: "
+                "workers hand over whole mixes of batches: "
                 "loop over dataset.unpack(loader), not over the loader"
             )
-        place = self._begin(worker.num_workers)
-        # The loader asks worker 0 first: after a resume it plays the part whose turn it is.
-        turn = worker.id + place.batches // self._order.batches_per_message
-        return self._messages(place._replace(worker=turn % place.workers), self._slots)
+        return self._read_in_worker(worker.id, worker.num_workers)
 
     def unpack(self, loader: DataLoader[Any]) -> Iterator[Batch]:
-        """Yield the batches of a DataLoader over this dataset, out of its workers' messages."""
+        """Yield the batches of a DataLoader over this dataset, whose workers read the mixes.
+
+        They read into memory that they share with the loop. A loader asks a worker for a mix when
+        it hands out the one `prefetch_factor * num_workers` before, and holds all between them.
+        """
+        if loader.dataset is not self or loader.batch_size is not None:
+            raise ValueError("pass DataLoader(batches, batch_size=None, ...) over these batches")
         if loader.num_workers == 0:
             return iter(loader)
         for setting, wrong in (("persistent_workers", True), ("in_order", False)):
             if getattr(loader, setting, None) is wrong:
                 raise ValueError(f"{setting}={wrong} would mix up the epochs: leave it out")
-        place = self._begin(loader.num_workers)
-        rows = self._order.batches_per_message * self._order.batch_size
-        slots = Slots(self._columns, rows, loader.num_workers, loader.prefetch_factor or 1)
-        self._start, self._slots = place.batches, slots  # the workers take a copy of this along
+        if self.order.ranks * loader.num_workers > self.order.blocks:
+            raise ValueError(
+                f"{self.order.ranks} ranks of {loader.num_workers} workers are more than the "
+                f"{self.order.blocks} blocks: pass fewer, or smaller block_rows"
+            )
+        buffers = loader.num_workers * (loader.prefetch_factor or 1) + 1
+        self._settle_order(buffers)
+        ring = _make_ring(buffers, self._make_buffers)
+        self._ring = ring  # the workers take it along
         try:
             messages = iter(loader)
         finally:
-            self._start, self._slots = 0, None
-        return self._unpacked(messages, slots)
+            self._ring = []
+        return self._batches(_receive(messages, self.order.mixes(self._start), ring))
 
     def state_dict(self) -> dict[str, Any]:
         """Return the place behind the last batch that was handed out, as numbers and strings."""
-        place = {"epoch": self._epoch, "batches": self._handed_out, "workers": self._workers}
-        return {**place, **self._identity()}
+        files = [fingerprint(column.path) for column in self._columns]
+        place = {"batches": self._handed_out, **asdict(self.order)}
+        return {"version": _VERSION, "files": files, **place}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Let the next iteration yield the batches that were left when `state` was taken."""
-        for name, own in self._identity().items():
-            if state.get(name) != own:
+        for name, own in self.state_dict().items():
+            if name not in ("epoch", "mixed_blocks", "batches") and state.get(name) != own:
                 raise ValueError(
                     f"the state is another reader's: its {name} is {state.get(name)!r}, here it is "
                     f"{own!r}: make this reader as that one was, or begin a new epoch"
                 )
-        self._epoch, self._workers = state["epoch"], state["workers"]
+        self.order = replace(self.order, epoch=state["epoch"], mixed_blocks=state["mixed_blocks"])
         self._start = self._handed_out = state["batches"]
 
-    def _identity(self) -> dict[str, Any]:
-        files = [fingerprint(column.path) for column in self._columns]
-        return {"version": _VERSION, **asdict(self._order), "files": files}
+    def _choose_block_rows(self, wanted: int | None) -> int:
+        """Return the rows of a block, in whole chunks: as wanted, or else to suit disk and mix."""
+        rows = self._columns[0]
+        if wanted is None:
+            most = min(self._memory_rows // 2, rows.rows) // _FEWEST_BLOCKS
+            wanted = max(min(_BLOCK_BYTES // rows.row_bytes, most), 1)
+        chunks = -(-wanted // rows.chunk_rows)
+        return min(chunks * rows.chunk_rows, max(wanted, rows.rows))
 
-    def _begin(self, workers: int) -> Place:
-        """Return where an iteration starts. The one after it starts with the epoch."""
-        self._order.check_workers(workers)
-        if self._start and workers != self._workers:
+    def _mixed_blocks(self, buffers: int, block_rows: int, batch_size: int) -> int:
+        """Return how many blocks a mix holds where the memory is shared out among so many."""
+        rows = self._memory_rows // buffers
+        blocks = rows // max(block_rows, 1)
+        if block_rows > 0 and blocks * block_rows < max(batch_size, 1):
             raise ValueError(
-                f"the state was taken with num_workers={self._workers}, and the loader has "
-                f"{workers}: pass the same number, or begin a new epoch"
+                f"mix_bytes holds {buffers} mixes of {rows} rows, less than a block of {block_rows}"
+                f" or a batch of {batch_size}: pass a larger mix_bytes, or less of the others"
             )
-        place = Place(self._epoch, self._start, workers=workers)
-        self._start, self._handed_out, self._workers = 0, place.batches, workers
-        return place
+        return max(blocks, 1)
 
-    def _batches(self, place: Place) -> Iterator[Batch]:
-        """Yield batches in the process of the loop."""
-        order = replace(self._order, batches_per_message=1)
-        sizes = (size for (size,) in order.messages(place))
-        new = ([make_room(column, size) for column in self._columns] for size in sizes)
-        for arrays in self._filled(new, order, place):
-            self._handed_out += 1
-            yield _as_batch(arrays)
+    def _settle_order(self, buffers: int) -> None:
+        """Settle how many blocks an iteration mixes, which is also how a resumed one must do it."""
+        order = self.order
+        mixed_blocks = self._mixed_blocks(buffers, order.block_rows, order.batch_size)
+        if self._start and mixed_blocks != order.mixed_blocks:
+            raise ValueError(
+                f"the state was taken with {order.mixed_blocks} blocks in a mix, now there are "
+                f"{mixed_blocks}: pass mix_bytes, num_workers and prefetch_factor as they were, or "
+                "begin a new epoch"
+            )
+        self.order = replace(order, mixed_blocks=mixed_blocks)
 
-    def _messages(self, place: Place, slots: Slots) -> Iterator[Message]:
-        """Yield messages in a worker."""
-        arrays = slots.arrays(place.worker, self._order.messages(place))
-        filled = self._filled(arrays, self._order, place)
-        for number, sizes in enumerate(self._order.messages(place)):
-            next(filled)
-            yield Message(place.worker, number, sizes)
+    def _read(self, start: int) -> Generator[tuple[Mix, list[Rows]]]:
+        """Read in the process of the loop: one mix ahead."""
+        buffers = cycle([self._make_buffers(), self._make_buffers()])
+        mixes = zip(self.order.mixes(start), buffers, strict=False)
+        return read_mixes(mixes, self._find_sources(), self._threads, ahead=1)
 
-    def _unpacked(self, messages: Iterator[Message], slots: Slots) -> Iterator[Batch]:
-        """Yield the batches of messages in the process of the loop."""
-        for message in messages:
-            for arrays in slots.take(message):
-                self._handed_out += 1
-                yield _as_batch(arrays)
-
-    def _filled(
-        self, arrays: Iterable[list[Rows]], order: BlockOrder, place: Place
-    ) -> Iterator[list[Rows]]:
-        mix_rows = min(order.mix_rows // place.workers, order.rows)
-        mixes = read_mixes(
-            order.mixes(place),
-            self._columns,
-            mix_rows,
-            threads=self._threads,
-            past_cache=self._past_cache,
+    def _read_in_worker(self, worker: int, workers: int) -> Iterator[None]:
+        """Read every so many-th mix, and say that it is there."""
+        buffers = cycle([[tensor.numpy() for tensor in tensors] for tensors in self._ring])
+        mixes = islice(
+            zip(self.order.mixes(self._start), buffers, strict=False), worker, None, workers
         )
+        with closing(read_mixes(mixes, self._find_sources(), self._threads, ahead=0)) as ready:
+            for _ in ready:
+                yield None
+
+    def _batches(self, mixes: Generator[tuple[Mix, list[Rows]]]) -> Iterator[Batch]:
+        self._handed_out, self._start = self._start, 0  # the iteration after this one is whole
+        return self._copy_batches(mixes)
+
+    def _copy_batches(self, mixes: Generator[tuple[Mix, list[Rows]]]) -> Iterator[Batch]:
         with closing(mixes):
-            yield from copy_rows(mixes, arrays)
+            for mix, buffers in mixes:
+                for places in mix.batches():
+                    batch = [make_room(column, len(places)) for column in self._columns]
+                    for rows, buffer in zip(batch, buffers, strict=True):
+                        np.take(buffer, places, axis=0, out=rows, mode="clip")  # "clip": no copy
+                    self._handed_out += 1
+                    tensors = tuple(torch.from_numpy(rows) for rows in batch)
+                    yield tensors[0] if len(tensors) == 1 else tensors
+
+    def _find_sources(self) -> list[Source]:
+        return [
+            find_source(column, self.order.block_rows, self._past_cache) for column in self._columns
+        ]
+
+    def _make_buffers(self) -> list[Rows]:
+        rows = min(self.order.mixed_blocks * self.order.block_rows, self.order.rows)
+        return [make_room(column, rows) for column in self._columns]
 
 
-def _as_batch(arrays: list[Rows]) -> Batch:
-    tensors = [torch.from_numpy(array) for array in arrays]
-    return tensors[0] if len(tensors) == 1 else tuple(tensors)
+def _make_ring(buffers: int, make_buffers: Callable[[], list[Rows]]) -> list[list[torch.Tensor]]:
+    """Return sets of buffers in memory that workers and the loop have in common."""
+    folder = Path("/dev/shm")  # noqa: S108  # where Linux has it; no file of ours
+    size = buffers * sum(rows.nbytes for rows in make_buffers())
+    if folder.is_dir() and shutil.disk_usage(folder).free < size:
+        raise OSError(
+            f"workers need {format_bytes(size)} of shared memory, and {folder} has "
+            f"{format_bytes(shutil.disk_usage(folder).free)} free: pass a smaller mix_bytes, do "
+            "without workers, or give the container more (--shm-size)"
+        )
+    return [
+        [torch.from_numpy(rows).share_memory_() for rows in make_buffers()]  # type: ignore[no-untyped-call]
+        for _ in range(buffers)
+    ]
+
+
+def _receive(
+    messages: Iterator[Any], mixes: Iterator[Mix], ring: list[list[torch.Tensor]]
+) -> Generator[tuple[Mix, list[Rows]]]:
+    """Yield the mixes that workers have read, as they say so."""
+    for _, mix, tensors in zip(messages, mixes, cycle(ring), strict=False):
+        yield mix, [tensor.numpy() for tensor in tensors]

@@ -23,35 +23,26 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, get_worker_info
 
-from helpers.reading.files import (
-    Hdf5Header,
-    NpyHeader,
-    check_unchanged,
-    read_hdf5_header,
-    read_npy_header,
-)
-from helpers.reading.row_access import ChunkedRows, Indices, MappedRows
+from helpers.order import Indices
+from helpers.reading.columns import Column, check_labels, check_unchanged, open_hdf5, open_npy
+from helpers.reading.row_access import ChunkedRows, MappedRows
 from helpers.units import parse_size
 
 Index = int | Sequence[int] | Indices | torch.Tensor
 Pair = tuple[torch.Tensor, torch.Tensor]
 
+_LARGE_BYTES = 1 << 20  # of a batch: below, to make shared memory costs more than to copy
+
 
 class FileDataset(Dataset[torch.Tensor]):
-    """The rows of one array in a file. This class knows indices and processes, but no format."""
+    """The rows of one column of a file. This class knows indices and processes, but no format."""
 
-    def __init__(
-        self,
-        path: Path,
-        header: NpyHeader | Hdf5Header,
-        open_rows: Callable[[], MappedRows | ChunkedRows],
-    ) -> None:
-        self.path = path
-        self.shape = header.shape
-        self.dtype = torch.from_numpy(np.empty(0, header.dtype)).dtype
-        self._identity = header.identity
+    def __init__(self, column: Column, open_rows: Callable[[], MappedRows | ChunkedRows]) -> None:
+        self.column = column
+        self.path, self.shape = column.path, column.shape
+        self.dtype = torch.from_numpy(np.empty(0, column.dtype)).dtype
         self._open_rows = open_rows
         self._rows: MappedRows | ChunkedRows | None = None
         self._process: int | None = None  # that has opened them
@@ -75,12 +66,15 @@ class FileDataset(Dataset[torch.Tensor]):
 
     def _read(self, indices: Indices) -> torch.Tensor:
         wanted = _from_start(indices, len(self), self.path)
-        check_unchanged(self.path, self._identity)
+        check_unchanged(self.column)
         if self._rows is None or self._process != os.getpid():
             if self._rows is not None:  # a forked worker has them from its parent
                 self._rows.close()
             self._rows, self._process = self._open_rows(), os.getpid()
         batch = torch.empty((len(wanted), *self.shape[1:]), dtype=self.dtype)
+        if batch.nbytes >= _LARGE_BYTES and get_worker_info() is not None:
+            # It has to end there anyway; and freed batches would leave holes in the worker's heap.
+            batch.share_memory_()  # type: ignore[no-untyped-call]
         if wanted.size:
             self._rows.read(wanted, batch.numpy())
         return batch
@@ -90,9 +84,8 @@ class NpyDataset(FileDataset):
     """The rows of a .npy file."""
 
     def __init__(self, path: str | Path) -> None:
-        path = Path(path).absolute()
-        header = read_npy_header(path)
-        super().__init__(path, header, partial(MappedRows, path, header, header.offset))
+        column = open_npy(path)
+        super().__init__(column, partial(MappedRows, column))
 
 
 class Hdf5Dataset(FileDataset):
@@ -103,24 +96,17 @@ class Hdf5Dataset(FileDataset):
     """
 
     def __init__(self, path: str | Path, name: str, *, cache_bytes: str | int = "64 MiB") -> None:
-        path = Path(path).absolute()
-        header = read_hdf5_header(path, name)
-        chunked = partial(ChunkedRows, path, name, header, parse_size(cache_bytes))
-        if header.offset is None:
-            super().__init__(path, header, chunked)
-        else:  # contiguous: the rows lie as in a .npy file
-            super().__init__(path, header, partial(MappedRows, path, header, header.offset))
+        column = open_hdf5(path, name)
+        chunked = partial(ChunkedRows, column, parse_size(cache_bytes))
+        # In one piece, the rows lie as in a .npy file.
+        super().__init__(column, chunked if column.offset is None else partial(MappedRows, column))
 
 
 class Labelled(Dataset[Pair]):
     """Rows and their labels, side by side, out of one file or of two."""
 
     def __init__(self, rows: FileDataset, labels: FileDataset) -> None:
-        if len(rows) != len(labels):
-            raise ValueError(
-                f"{rows.path} has {len(rows):,} rows, and {labels.path} {len(labels):,} labels: "
-                "pass the labels of these rows"
-            )
+        check_labels(rows.column, labels.column)
         self.rows, self.labels = rows, labels
 
     def __len__(self) -> int:

@@ -53,20 +53,29 @@ def displacement(order: ArrayLike) -> Mixing:
     return Mixing("mean displacement", measured, (count**2 - 1) / (3 * count))
 
 
-def distinct_labels(labels: ArrayLike, batch_size: int) -> Mixing:
+def distinct_labels(labels: ArrayLike, batch_size: int, *, of: ArrayLike | None = None) -> Mixing:
     """Measure how many labels a batch has on average. `labels` come as they were handed out.
 
     After a full shuffle a batch of b is drawn without replacement from n rows. A label that m rows
     have is missing (the hypergeometric distribution) with probability C(n-m, b) / C(n, b), which is
     the product of 1 - m / (n - i) for i = 0 ... b-1. The expected number of labels is the sum over
     all labels of 1 less that probability.
+
+    Where only a part of the rows was handed out, `of` has the labels of all, in any order: the part
+    alone would hide that it is not mixed.
     """
     handed_out = _numbers(labels)
+    drawn_from = handed_out if of is None else _numbers(of)
     if batch_size < 1:
         raise ValueError(f"batch_size={batch_size}: pass 1 or more")
     starts = range(0, len(handed_out), batch_size)
     batches = [handed_out[start : start + batch_size] for start in starts]
-    _, counts = np.unique(handed_out, return_counts=True)
+    if len(drawn_from) < len(batches[0]):
+        raise ValueError(
+            f"of has {len(drawn_from)} rows, less than a batch of {len(batches[0])}: "
+            "pass the labels of all rows"
+        )
+    _, counts = np.unique(drawn_from, return_counts=True)
     expected = {size: _expected_distinct(counts, size) for size in {len(b) for b in batches}}
     return Mixing(
         "distinct labels in a batch",

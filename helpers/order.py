@@ -8,11 +8,13 @@
             ...
 
 Datasets that take lists of indices (`helpers.datasets`) are faster with ready batches:
-DataLoader(dataset, sampler=batches, batch_size=None). How well either mixes: `helpers.mixing`.
+DataLoader(dataset, sampler=batches, batch_size=None). Faster still are the threads of
+`helpers.blocks`, which read in this same order. How well it mixes: `helpers.mixing`.
 """
 
 import random
 from collections.abc import Iterable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from itertools import islice
 from typing import TypeVar
 
@@ -22,41 +24,67 @@ from numpy.typing import NDArray
 from torch.utils.data import IterableDataset, Sampler, get_worker_info
 
 Item = TypeVar("Item")
-Integers = NDArray[np.int64]
+Indices = NDArray[np.int64]
+Run = tuple[int, int]  # rows of the file: the first one, and the one behind the last
 
 
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """Rows that are in memory together, and are handed out in batches."""
+
+    runs: list[Run]  # ascending, for the disk's sake
+    edges: list[int]  # how many of its rows are handed out before each batch, and in all
+    key: tuple[int, ...]  # of the random numbers that shuffle it
+
+    def batches(self) -> list[Indices]:
+        """Return the places of each batch among the rows of all runs, laid end to end."""
+        rows = sum(stop - start for start, stop in self.runs)
+        shuffled = np.random.default_rng(self.key).permutation(rows)
+        return np.split(shuffled, self.edges)[1:-1]
+
+    def indices(self) -> Iterator[Indices]:
+        """Yield the row numbers of each batch."""
+        rows = np.concatenate([np.arange(*run) for run in self.runs])
+        return (rows[places] for places in self.batches())
+
+
+@dataclass(eq=False)
 class BlockShuffleSampler(Sampler[list[int]]):
     """Batches of indices: the file's blocks in random order, the rows of several blocks mixed.
+
+    The shuffled blocks are laid end to end, and ranks, which train together, cut this line into
+    shares with equal numbers of batches. A share is gone through a *mix* at a time: as many whole
+    batches as `mixed_blocks` hold, whose rows are shuffled together.
+
+    >>> list(BlockShuffleSampler(12, batch_size=3, block_rows=2, mixed_blocks=3))
+    [[5, 10, 11], [7, 6, 4], [1, 8, 3], [0, 2, 9]]
 
     Large blocks are read at the disk's speed; many mixed blocks make batches as varied as a full
     shuffle's. A cache has to hold what is mixed: the page cache, or HDF5's for compressed chunks.
 
-    Every row comes once in an epoch. Ranks, which train together, get equal numbers of batches.
-    Without `set_epoch` each epoch has the order of the first.
+    Every row comes once in an epoch. Without `set_epoch` each epoch has the order of the first.
     """
 
-    def __init__(
-        self,
-        rows: int,
-        *,
-        batch_size: int = 256,
-        block_rows: int = 512,
-        mixed_blocks: int = 32,
-        seed: int = 0,
-        drop_last: bool = False,
-        rank: int = 0,
-        ranks: int = 1,
-    ) -> None:
-        self.rows, self.batch_size, self.drop_last = rows, batch_size, drop_last
-        self.block_rows, self.mixed_blocks = block_rows, mixed_blocks
-        self.seed, self.epoch = seed, 0
-        self.rank, self.ranks = rank, ranks
-        for wrong, message in _mistakes(self):
+    rows: int
+    _: KW_ONLY
+    batch_size: int = 256
+    block_rows: int = 512
+    mixed_blocks: int = 32
+    seed: int = 0
+    epoch: int = 0
+    drop_last: bool = False
+    rank: int = 0
+    ranks: int = 1
+
+    def __post_init__(self) -> None:
+        for wrong, message in self._mistakes():
             if wrong:
                 raise ValueError(message)
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the order of the next iteration."""
+        if epoch < 0:
+            raise ValueError(f"epoch={epoch}: pass 0 or more")
         self.epoch = epoch
 
     def __len__(self) -> int:
@@ -64,43 +92,75 @@ class BlockShuffleSampler(Sampler[list[int]]):
         return whole if self.drop_last or not rest else whole + 1
 
     def __iter__(self) -> Iterator[list[int]]:
-        mixes, left = self._mixes(), np.empty(0, np.int64)
-        for batch in range(len(self)):
-            size = self._end(batch + 1) - self._end(batch)
-            while len(left) < size:
-                left = np.concatenate([left, next(mixes)])
-            yield left[:size].tolist()
-            left = left[size:]
+        return (batch.tolist() for mix in self.mixes() for batch in mix.indices())
 
-    def _end(self, batches: int) -> int:
-        """Return how many rows the first batches have: all are full but the last.
+    @property
+    def blocks(self) -> int:
+        """Return the number of blocks in the file; the last may be short."""
+        return -(-self.rows // self.block_rows)
+
+    def mixes(self, start: int = 0) -> Iterator[Mix]:
+        """Yield the mixes of this rank, all of about the same size, less the first batches."""
+        order = np.random.default_rng((self.seed, self.epoch, 0)).permutation(self.blocks)
+        starts = order * self.block_rows
+        stops = np.minimum(starts + self.block_rows, self.rows)
+        line = np.cumsum(stops - starts)  # where each block ends on it
+        most = self.mixed_blocks * self.block_rows // self.batch_size  # batches in a mix
+        count = -(-len(self) // most)
+        for number in range(count):
+            first, last = (len(self) * place // count for place in (number, number + 1))
+            if last > start:
+                begin, end = self._place(first), self._place(last)
+                low, high = np.searchsorted(line, [begin, end - 1], "right")
+                mixed = slice(low, high + 1)
+                # Of a block across the edge of a mix only one part belongs to it.
+                before = np.maximum(begin - line[mixed] + stops[mixed] - starts[mixed], 0)
+                behind = np.maximum(line[mixed] - end, 0)
+                runs = zip(starts[mixed] + before, stops[mixed] - behind, strict=True)
+                yield Mix(
+                    sorted((int(first), int(last)) for first, last in runs),
+                    [self._place(batch) - begin for batch in range(max(first, start), last + 1)],
+                    (self.seed, self.epoch, 1 + begin),
+                )
+
+    def _place(self, batch: int) -> int:
+        """Return where on the line a batch of this rank begins. All are full but the last.
 
         A rank whose share ends with a full batch, while others have one more, takes a row from it
         for a last batch of its own.
         """
-        first, last = self._share()
-        missing = 0 if self.drop_last else len(self) - batches
-        return min(batches * self.batch_size, last - first - missing)
+        first, last = (self.rows * rank // self.ranks for rank in (self.rank, self.rank + 1))
+        missing = 0 if self.drop_last else len(self) - batch
+        return min(first + batch * self.batch_size, last - missing)
 
-    def _share(self) -> tuple[int, int]:
-        """Return this rank's share of the line that the shuffled blocks make, end to end."""
-        return self.rows * self.rank // self.ranks, self.rows * (self.rank + 1) // self.ranks
-
-    def _mixes(self) -> Iterator[Integers]:
-        """Yield the rows of this rank's share, shuffled a mix at a time."""
-        blocks = np.random.default_rng([self.seed, self.epoch]).permutation(_blocks(self))
-        starts = blocks * self.block_rows
-        stops = np.minimum(starts + self.block_rows, self.rows)
-        ends = np.cumsum(stops - starts)
-        begins = ends - (stops - starts)
-        first, last = self._share()
-        starts += np.maximum(first - begins, 0)  # a block across the edge of a share is cut
-        stops -= np.maximum(ends - last, 0)
-        mine = np.flatnonzero(starts < stops)
-        rng = np.random.default_rng([self.seed, self.epoch, self.rank + 1])
-        for mix in np.array_split(mine, -(-len(mine) // self.mixed_blocks)):
-            runs = [np.arange(starts[block], stops[block]) for block in mix]
-            yield rng.permutation(np.concatenate(runs))
+    def _mistakes(self) -> Iterator[tuple[bool, str]]:
+        for name in ("rows", "batch_size", "block_rows", "mixed_blocks", "ranks"):
+            value = getattr(self, name)
+            yield value < 1, f"{name}={value}: pass 1 or more"
+        rows, ranks = self.rows, self.ranks
+        yield (
+            min(self.seed, self.epoch) < 0,
+            f"seed={self.seed}, epoch={self.epoch}: pass 0 or more",
+        )
+        yield not 0 <= self.rank < ranks, f"rank={self.rank} of {ranks}: pass 0 to {ranks - 1}"
+        yield (
+            self.block_rows > rows,
+            f"block_rows={self.block_rows} is more than the {rows} rows: pass less",
+        )
+        yield (
+            ranks > self.blocks,
+            f"{ranks} ranks cannot share {self.blocks} blocks: pass fewer, or smaller block_rows",
+        )
+        yield (
+            self.batch_size > self.mixed_blocks * self.block_rows,
+            f"batch_size={self.batch_size} is more than {self.mixed_blocks} mixed blocks of "
+            f"{self.block_rows} rows: pass a larger mixed_blocks",
+        )
+        yield (
+            self.batch_size == 1 and rows % ranks > 0 and not self.drop_last,
+            f"{rows} batches of one row cannot be shared equally by {ranks} ranks: "
+            "pass drop_last=True, or a larger batch_size",
+        )
 
 
 class ShuffleBuffer(IterableDataset[Item]):
@@ -145,34 +205,3 @@ class ShuffleBuffer(IterableDataset[Item]):
                 buffer[place] = item
         rng.shuffle(buffer)
         yield from buffer
-
-
-def _blocks(sampler: BlockShuffleSampler) -> int:
-    return -(-sampler.rows // sampler.block_rows)
-
-
-def _mistakes(sampler: BlockShuffleSampler) -> Iterator[tuple[bool, str]]:
-    for name in ("rows", "batch_size", "block_rows", "mixed_blocks", "ranks"):
-        value = getattr(sampler, name)
-        yield value < 1, f"{name}={value}: pass 1 or more"
-    rows, batch_size, ranks = sampler.rows, sampler.batch_size, sampler.ranks
-    yield sampler.seed < 0, f"seed={sampler.seed}: pass 0 or more"
-    yield not 0 <= sampler.rank < ranks, f"rank={sampler.rank} of {ranks}: pass 0 to {ranks - 1}"
-    yield (
-        sampler.block_rows > rows,
-        f"block_rows={sampler.block_rows} is more than the {rows} rows: pass less",
-    )
-    yield (
-        ranks > _blocks(sampler),
-        f"{ranks} ranks cannot share {_blocks(sampler)} blocks: pass fewer, or smaller block_rows",
-    )
-    yield (
-        batch_size > sampler.mixed_blocks * sampler.block_rows,
-        f"batch_size={batch_size} is more than {sampler.mixed_blocks} mixed blocks of "
-        f"{sampler.block_rows} rows: pass a larger mixed_blocks",
-    )
-    yield (
-        batch_size == 1 and rows % ranks > 0 and not sampler.drop_last,
-        f"{rows} batches of one row cannot be shared equally by {ranks} ranks: "
-        "pass drop_last=True, or a larger batch_size",
-    )

@@ -1,12 +1,15 @@
 import gc
 import json
+import multiprocessing
 import pickle
+import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from itertools import chain, islice
+from collections.abc import Generator, Iterator
+from itertools import accumulate, chain, islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import h5py
@@ -17,9 +20,9 @@ from numpy.typing import NDArray
 from torch.utils.data import DataLoader
 
 from data_gen import MadeData, ensure
-from helpers import blocks
 from helpers.blocks import ShuffledBlocks
-from helpers.reading import raw_files
+from helpers.order import BlockShuffleSampler
+from helpers.reading import runs
 
 ROWS = 6000
 SMALL: dict[str, Any] = {"batch_size": 64, "mix_bytes": "128 KiB", "block_rows": 50}
@@ -39,6 +42,19 @@ def make(data: MadeData, **changes: Any) -> ShuffledBlocks:
     return ShuffledBlocks(data.rows_path, data.labels_path, **{**SMALL, **changes})
 
 
+def loop(batches: ShuffledBlocks, workers: int, prefetch: int = 2) -> Iterator[Any]:
+    """Loop over it, with forked workers or without: to start others takes seconds each."""
+    more: dict[str, Any] = {"prefetch_factor": prefetch, "multiprocessing_context": "fork"}
+    loader = DataLoader(batches, batch_size=None, num_workers=workers, **(more if workers else {}))
+    return batches.unpack(loader)
+
+
+forks = pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods(), reason="starts many workers"
+)
+crowds = pytest.mark.filterwarnings("ignore:This DataLoader will create")  # more than cores
+
+
 def assert_right(data: MadeData, batches: Any, indices: Any) -> None:
     count = 0
     for (rows, labels), wanted in zip(batches, indices, strict=True):
@@ -48,14 +64,13 @@ def assert_right(data: MadeData, batches: Any, indices: Any) -> None:
     assert count
 
 
+def shared_memory() -> int:
+    """Return how many pieces of torch's shared memory this process has mapped."""
+    return Path("/proc/self/maps").read_text().count("/torch_")
+
+
 def readers() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == "reader of a mix"]
-
-
-@pytest.fixture(autouse=True)
-def messages_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let an epoch of the little data have many messages, of five batches."""
-    monkeypatch.setattr(blocks, "_MESSAGE_BYTES", 5 * 64 * (16 * 4 + 8))
+    return [one for one in threading.enumerate() if one.name.startswith("reader of a mix")]
 
 
 @pytest.fixture(autouse=True)
@@ -87,7 +102,7 @@ def test_every_row_and_label_is_right_and_comes_once(layout: dict[str, Any], fol
     )
     for epoch in range(2):
         batches.set_epoch(epoch)
-        indices = list(batches.indices())
+        indices = list(batches.order)
         np.testing.assert_array_equal(np.sort(np.concatenate(indices)), np.arange(ROWS))
         assert_right(made, batches, indices)
     assert len(batches) == len(indices) == 94
@@ -95,7 +110,7 @@ def test_every_row_and_label_is_right_and_comes_once(layout: dict[str, Any], fol
 
 def test_without_labels_a_batch_is_its_rows_alone(data: MadeData) -> None:
     batches = ShuffledBlocks(data.rows_path, **SMALL)
-    for rows, wanted in zip(batches, batches.indices(), strict=True):
+    for rows, wanted in zip(batches, batches.order, strict=True):
         assert data.count_wrong(rows, wanted) == 0
 
 
@@ -103,9 +118,9 @@ def test_batches_are_writable_and_their_own(data: MadeData) -> None:
     for rows, labels in make(data):
         rows += 1
         labels += 1
-    assert_right(data, (batches := make(data)), batches.indices())
+    assert_right(data, (batches := make(data)), batches.order)
     kept = list(batches)
-    assert_right(data, kept, batches.indices())
+    assert_right(data, kept, batches.order)
 
 
 def test_the_order_differs_from_epoch_to_epoch_and_is_the_same_for_the_same_seed(
@@ -125,7 +140,7 @@ def test_the_order_differs_from_epoch_to_epoch_and_is_the_same_for_the_same_seed
 
 def test_ranks_share_the_rows_and_have_as_many_batches(data: MadeData) -> None:
     ranks = [make(data, rank=rank, ranks=3) for rank in range(3)]
-    indices = [list(rank.indices()) for rank in ranks]
+    indices = [list(rank.order) for rank in ranks]
     np.testing.assert_array_equal(np.sort(np.concatenate([*chain(*indices)])), np.arange(ROWS))
     for rank, wanted in zip(ranks, indices, strict=True):
         assert len(rank) == len(wanted) == 32
@@ -143,7 +158,37 @@ def test_block_and_mix_sizes_suit_the_file_where_they_are_not_given(folder: Path
     for count in (1, 2, 100):
         made = ensure("npy", folder / f"{count}", rows=count, row_shape=(16,), progress=False)
         batches = ShuffledBlocks(made.rows_path, made.labels_path)
-        assert_right(made, batches, batches.indices())
+        assert_right(made, batches, batches.order)
+
+
+@pytest.mark.parametrize("epoch", [0, 3])
+def test_the_batches_are_those_of_a_sampler_of_the_same_settings(
+    epoch: int, data: MadeData
+) -> None:
+    settings: dict[str, Any] = {"seed": 7, "drop_last": True, "rank": 1, "ranks": 2}
+    batches = make(data, **settings)
+    batches.set_epoch(epoch)
+    mixed = (128 << 10) // 2 // (16 * 4 + 8 + 8) // 50  # 8 bytes are of the row's place
+    sampler = BlockShuffleSampler(
+        ROWS, batch_size=64, block_rows=50, mixed_blocks=mixed, epoch=epoch, **settings
+    )
+    assert len(batches) == len(sampler) == 46
+    assert_right(data, batches, sampler)
+
+
+def test_large_blocks_read_past_the_cache_by_many_threads_are_right(folder: Path) -> None:
+    made = ensure("npy", folder / "large", rows=8000, row_shape=(512,), progress=False)
+    for epoch in range(3):
+        batches = ShuffledBlocks(
+            made.rows_path,
+            made.labels_path,
+            mix_bytes="4 MiB",
+            block_rows=100,
+            threads=8,
+            past_cache=True,
+        )
+        batches.set_epoch(epoch)
+        assert_right(made, batches, batches.order)
 
 
 # Workers
@@ -152,15 +197,14 @@ def test_block_and_mix_sizes_suit_the_file_where_they_are_not_given(folder: Path
 _LOOP = """
 import pickle, sys
 from torch.utils.data import DataLoader
-from helpers import blocks
+from helpers.blocks import ShuffledBlocks
 
-blocks._MESSAGE_BYTES = 5 * 64 * (16 * 4 + 8)
 data = pickle.loads(bytes.fromhex(sys.argv[1]))
-batches = blocks.ShuffledBlocks(
+batches = ShuffledBlocks(
     data.rows_path, data.labels_path, batch_size=64, mix_bytes="256 KiB"
 )
 loader = DataLoader(batches, batch_size=None, num_workers=2, multiprocessing_context=sys.argv[2])
-found = zip(batches.unpack(loader), batches.indices(num_workers=2), strict=True)
+found = zip(batches.unpack(loader), batches.order, strict=True)
 print(sum(data.count_wrong(rows, i) + (len(i) << 20) for (rows, labels), i in found) == ROWS << 20)
 """
 
@@ -176,20 +220,123 @@ def test_workers_hand_over_right_rows_under_every_start_method(
     assert ended.stdout.decode().split() == ["True"]
 
 
-@pytest.mark.parametrize("workers", [0, 1, 2])
-def test_any_number_of_workers_hands_out_every_row_once(workers: int, data: MadeData) -> None:
+@forks
+@crowds
+@pytest.mark.parametrize("prefetch", [1, 2, 3])
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_any_number_of_workers_hands_out_the_batches_of_a_sampler(
+    workers: int, prefetch: int, data: MadeData
+) -> None:
     batches = make(data)
-    indices = list(batches.indices(workers))
-    np.testing.assert_array_equal(np.sort(np.concatenate(indices)), np.arange(ROWS))
-    loader = DataLoader(batches, batch_size=None, num_workers=workers)
-    kept = list(batches.unpack(loader))  # the batches are the loop's own
-    assert_right(data, kept, indices)
+    kept = list(loop(batches, workers, prefetch))  # the batches are the loop's own
+    buffers = workers * prefetch + 1
+    mixed = (128 << 10) // buffers // (16 * 4 + 8 + 8) // 50
+    sampler = BlockShuffleSampler(ROWS, batch_size=64, block_rows=50, mixed_blocks=mixed)
+    assert sum(1 for _ in sampler.mixes()) > 2 * buffers
+    assert list(batches.order) == list(sampler)
+    assert_right(data, kept, sampler)
+
+
+@forks
+@crowds
+def test_workers_without_a_mix_of_their_own_do_no_harm(data: MadeData) -> None:
+    batches = make(data, mix_bytes="6 MiB")
+    for epoch in range(2):
+        batches.set_epoch(epoch)
+        assert_right(data, list(loop(batches, workers=5)), batches.order)
+        assert sum(1 for _ in batches.order.mixes()) == 1
+
+
+@forks
+@crowds
+@pytest.mark.parametrize(
+    ("workers", "prefetch"), [(0, 1), (1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (5, 1)]
+)
+def test_no_mix_is_overwritten_while_a_slow_loop_hands_it_out(
+    workers: int, prefetch: int, data: MadeData, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loop goes on only when all that was asked for is read, and no more than that is."""
+    read, done = runs._read, multiprocessing.get_context("fork").Semaphore(0)
+
+    def count(*arguments: Any) -> None:
+        read(*arguments)
+        done.release()
+
+    monkeypatch.setattr(runs, "_read", count)
+    batches = ShuffledBlocks(data.rows_path, **SMALL)
+    running = loop(batches, workers, prefetch)
+    mixes = list(batches.order.mixes())
+    ahead = max(workers * prefetch, 1)
+    assert len(mixes) > ahead + 1
+    seen = 0
+    for number, mix in enumerate(mixes):
+        first, *left = mix.indices()
+        assert left
+        assert data.count_wrong(next(running), first) == 0
+        while seen < sum(len(asked.runs) for asked in mixes[: number + 1 + ahead]):
+            assert done.acquire(timeout=60)
+            seen += 1
+        assert not done.acquire(block=False)
+        assert sum(data.count_wrong(next(running), batch) for batch in left) == 0
+    assert list(running) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc")
+@forks
+def test_a_killed_worker_is_an_error_in_the_loop_and_leaves_no_memory(data: MadeData) -> None:
+    before = shared_memory()
+    running = loop(make(data), workers=2)
+    next(running)
+    assert shared_memory() > before
+    with pytest.raises(RuntimeError, match="DataLoader worker"):  # noqa: PT012
+        multiprocessing.active_children()[0].kill()  # the error comes at any time from here on
+        list(running)
+    del running
+    gc.collect()
+    assert shared_memory() == before
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc")
+@forks
+@pytest.mark.parametrize("taken", [0, 1, 50, 94])
+def test_no_shared_memory_is_left_of_a_loop_however_far_it_went(taken: int, data: MadeData) -> None:
+    before = shared_memory()
+    running = loop(make(data), workers=2)
+    assert len(list(islice(running, taken))) == taken
+    assert shared_memory() > before
+    del running
+    assert shared_memory() == before
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="asks it how much it has")
+def test_shared_memory_that_cannot_be_had_is_an_error_before_any_is_made(
+    data: MadeData, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = make(data)
+    loader = DataLoader(batches, batch_size=None, num_workers=1)
+    running = batches.unpack(loader)
+    next(running)
+    state, wanted = batches.state_dict(), list(batches.order)
+    del running
+    batches.load_state_dict(state)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 16))
+        with pytest.raises(OSError, match=r"need 1\d\d KiB .* has 64 KiB free: pass a smaller mix"):
+            batches.unpack(loader)
+    assert_right(data, batches.unpack(loader), wanted[1:])  # the place is still known
 
 
 def test_a_loop_over_the_loader_itself_says_what_to_do(data: MadeData) -> None:
     loader = DataLoader(make(data), batch_size=None, num_workers=1)
     with pytest.raises(RuntimeError, match=r"loop over dataset.unpack\(loader\)"):
         next(iter(loader))
+
+
+def test_a_loader_over_something_else_or_in_batches_of_its_own_is_refused(data: MadeData) -> None:
+    batches = make(data)
+    for loader in (DataLoader(make(data), batch_size=None), DataLoader(batches, batch_size=2)):
+        with pytest.raises(ValueError, match=r"pass DataLoader\(batches, batch_size=None"):
+            batches.unpack(loader)
 
 
 def test_workers_that_persist_are_refused(data: MadeData) -> None:
@@ -213,42 +360,43 @@ def test_it_pickles_small_and_holds_nothing_before_its_first_batch(data: MadeDat
     assert len(pickle.dumps(batches)) < 10_000
     next(iter(batches))
     assert len(pickle.dumps(batches)) < 10_000
-    assert_right(data, pickle.loads(pickle.dumps(batches)), batches.indices())
+    assert_right(data, pickle.loads(pickle.dumps(batches)), batches.order)
 
 
 # Resuming
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@forks
+@pytest.mark.parametrize("workers", [0, 1, 2])
 def test_a_saved_state_leaves_exactly_the_batches_that_were_left(
     workers: int, data: MadeData
 ) -> None:
-    def loop(batches: ShuffledBlocks) -> Iterator[Any]:
-        return batches.unpack(DataLoader(batches, batch_size=None, num_workers=workers))
-
-    for done in (0, 1, 5, 16, 33, 93, 94):
+    loop(batches := make(data), workers)
+    edges = list(accumulate(len(mix.batches()) for mix in batches.order.mixes()))
+    near = {edge + step for edge in (*edges[:2], *edges[-2:]) for step in (-1, 0, 1)}
+    for done in sorted(near & set(range(95)) | {0, 33}):
         batches = make(data)
         batches.set_epoch(2)
-        indices = list(batches.indices(workers))
-        running = loop(batches)
+        running = loop(batches, workers)
+        indices = list(batches.order)
         assert len(list(islice(running, done))) == done
         state = json.loads(json.dumps(batches.state_dict()))
         del running
         resumed = make(data, threads=1)
         resumed.load_state_dict(state)
         resumed.set_epoch(2)
-        found = list(loop(resumed))
+        found = list(loop(resumed, workers))
         assert len(found) == len(indices) - done
         if found:
             assert_right(data, found, indices[done:])
         assert resumed.state_dict()["batches"] == 94
-        again = loop(resumed)  # the next iteration is a whole one
+        again = loop(resumed, workers)  # the next iteration is a whole one
         assert_right(data, [next(again)], indices[:1])
 
 
 def test_a_resumed_epoch_can_be_saved_again(data: MadeData) -> None:
     batches = make(data)
-    indices = list(batches.indices())
+    indices = list(batches.order)
     for done in range(0, 90, 10):
         state = batches.state_dict()
         assert state["batches"] == done
@@ -270,7 +418,6 @@ def test_another_epoch_forgets_the_place(data: MadeData) -> None:
         ({"seed": 1}, "seed is 0, here it is 1"),
         ({"batch_size": 32}, "batch_size is 64, here it is 32"),
         ({"block_rows": 40}, "block_rows is 50, here it is 40"),
-        ({"mix_bytes": "64 KiB"}, "mix_rows is"),
         ({"rank": 1, "ranks": 2}, "rank is 0, here it is 1"),
     ],
 )
@@ -286,19 +433,48 @@ def test_a_state_of_another_file_or_version_is_refused(data: MadeData, folder: P
     state = make(data).state_dict()
     with pytest.raises(ValueError, match="its files is"):
         make(other).load_state_dict(state)
-    with pytest.raises(ValueError, match="its version is '0', here it is '1, numpy"):
+    with pytest.raises(ValueError, match="its version is '0', here it is '2, numpy"):
         make(data).load_state_dict({**state, "version": "0"})
     with pytest.raises(ValueError, match="its version is None"):
         make(data).load_state_dict({})
 
 
-def test_a_state_with_another_number_of_workers_is_refused(data: MadeData) -> None:
+@forks
+@pytest.mark.parametrize(
+    ("taken", "resumed"),
+    [
+        ({"workers": 0}, {"workers": 2}),
+        ({"workers": 2}, {"workers": 0}),
+        ({"workers": 2}, {"workers": 1}),
+        ({"workers": 2, "prefetch": 1}, {"workers": 2, "prefetch": 2}),
+    ],
+)
+def test_a_state_with_other_workers_is_refused(
+    taken: dict[str, int], resumed: dict[str, int], data: MadeData
+) -> None:
     batches = make(data)
-    next(running := iter(batches))
+    next(running := loop(batches, **taken))
     del running
     batches.load_state_dict(batches.state_dict())
-    with pytest.raises(ValueError, match="num_workers"):
-        batches.unpack(DataLoader(batches, batch_size=None, num_workers=2))
+    with pytest.raises(ValueError, match=r"blocks in a mix, now .* num_workers"):
+        loop(batches, **resumed)
+    assert len(list(loop(batches, **taken))) == 93
+
+
+def test_a_state_with_other_memory_is_refused(data: MadeData) -> None:
+    next(running := iter(batches := make(data)))
+    del running
+    other = make(data, mix_bytes="64 KiB")
+    other.load_state_dict(batches.state_dict())
+    with pytest.raises(ValueError, match="taken with 16 blocks in a mix, now there are 8: pass"):
+        iter(other)
+
+
+@forks
+def test_the_start_of_an_epoch_can_be_resumed_with_other_workers(data: MadeData) -> None:
+    batches = make(data)
+    batches.load_state_dict(make(data, mix_bytes="64 KiB").state_dict())
+    assert_right(data, list(loop(batches, workers=1)), batches.order)
 
 
 # Threads
@@ -307,37 +483,62 @@ def test_a_state_with_another_number_of_workers_is_refused(data: MadeData) -> No
 def test_no_thread_is_left_of_a_dropped_iterator(data: MadeData) -> None:
     running = iter(make(data))
     next(running)
+    assert readers()
     del running
     assert not readers()
 
 
+def test_no_thread_is_left_of_a_closed_iterator(data: MadeData) -> None:
+    running = iter(make(data))
+    assert isinstance(running, Generator)
+    next(running)
+    running.close()
+    assert not readers()
+    assert list(running) == []
+
+
 def test_no_thread_is_left_when_the_consumer_raises(data: MadeData) -> None:
-    def loop() -> None:
+    def consume() -> None:
         for _ in make(data):
+            assert readers()
             1 / 0  # noqa: B018
 
     with pytest.raises(ZeroDivisionError):
-        loop()
-    for thread in readers():  # a traceback may keep the iterator: its threads end all the same
-        thread.join(10)
+        consume()
     assert not readers()
 
 
-def test_threads_end_by_themselves_while_the_iterator_is_kept(data: MadeData) -> None:
-    running = iter(make(data))
+def test_threads_wait_for_the_next_mix_while_the_iterator_is_kept_and_end_with_its_last(
+    data: MadeData,
+) -> None:
+    running = iter(make(data, threads=3))
     next(running)
-    for thread in readers():
-        thread.join(10)
+    threads = readers()
+    assert 1 <= len(threads) <= 3
+    assert len(list(islice(running, 50))) == 50
+    assert set(threads) <= set(readers())
+    assert len(list(running)) == 43
     assert not readers()
-    assert len(list(running)) == 93
 
 
+def test_an_iterator_that_was_never_asked_starts_no_thread(data: MadeData) -> None:
+    running = iter(make(data))
+    assert not readers()
+    del running
+
+
+@pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("ending", ["", "raise SystemExit(3)", "1 / 0", "import os; os._exit(3)"])
-def test_a_process_that_ends_in_mid_epoch_does_not_hang(ending: str, data: MadeData) -> None:
+def test_a_process_that_ends_in_mid_epoch_does_not_hang(
+    ending: str, workers: int, data: MadeData
+) -> None:
     program = f"""
+from torch.utils.data import DataLoader
 from helpers.blocks import ShuffledBlocks
-running = iter(ShuffledBlocks({str(data.rows_path)!r}, batch_size=64, mix_bytes="128 KiB"))
-next(running)
+batches = ShuffledBlocks({str(data.rows_path)!r}, batch_size=64, mix_bytes="128 KiB")
+running = batches.unpack(DataLoader(batches, batch_size=None, num_workers={workers}))
+for _ in range(20):  # so far that each worker is there: torch's never end if they start as orphans
+    next(running)
 {ending}
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=120)
@@ -394,14 +595,14 @@ def test_a_read_error_comes_once_with_its_rows_and_after_all_rows_before_it(
 ) -> None:
     path = write(tmp_path / "x.npy", VALUES)
     batches = ShuffledBlocks(path, batch_size=10, block_rows=10, mix_bytes="8 KiB", threads=3)
-    read = raw_files._read_bytes
+    read = runs._read
 
     def fail(file: Any, offset: int, into: Any) -> None:
         if offset == 128 + 480 * 16:
             raise OSError(5, "Input/output error")
         read(file, offset, into)
 
-    monkeypatch.setattr(raw_files, "_read_bytes", fail)
+    monkeypatch.setattr(runs, "_read", fail)
     running = iter(batches)
     seen: list[Any] = []
     with pytest.raises(OSError, match=r"rows 480 to 489 of .*x\.npy cannot be read \(.*Input"):
@@ -445,7 +646,7 @@ def test_files_that_will_not_do_are_refused(tmp_path: Path) -> None:
     [
         ({"mix_bytes": "lots"}, "'lots' is not a size"),
         ({"mix_bytes": "1 KiB"}, "larger mix_bytes"),
-        ({"batch_size": 5000}, "a batch of 5000"),
+        ({"batch_size": 5000}, "2 mixes of 819 rows, less than a block of 50 or a batch of 5000"),
         ({"batch_size": 0}, "batch_size=0"),
         ({"block_rows": 0}, "block_rows=0"),
         ({"block_rows": 6001, "mix_bytes": "4 MiB"}, "more than the 6000 rows"),
@@ -471,39 +672,57 @@ def test_a_block_is_rounded_up_to_whole_chunks(tmp_path: Path) -> None:
         file.create_dataset("rows", data=VALUES, chunks=(150, 4))
     for block_rows, whole in ((None, 150), (150, 150), (151, 300), (950, 1000)):
         batches = ShuffledBlocks(tmp_path / "x.h5", block_rows=block_rows, batch_size=10)
-        assert batches.state_dict()["block_rows"] == whole
+        assert batches.order.block_rows == whole
 
 
 # Memory
 
 _MEASURE = """
 import sys
+from multiprocessing import active_children
+from pathlib import Path
+from torch.utils.data import DataLoader
 from helpers.blocks import ShuffledBlocks
 
-def anonymous():
-    lines = open("/proc/self/status").read().splitlines()
-    return 1024 * sum(int(l.split()[1]) for l in lines if l.startswith("RssAnon"))
+def resident(pid, *kinds):
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith(kinds))
+
+def now():
+    workers = sum(resident(worker.pid, "RssAnon") for worker in active_children())
+    return resident("self", "RssAnon", "RssShmem") + workers
 
 def peak(mix_bytes):
-    return max(anonymous() for _ in ShuffledBlocks(sys.argv[1], batch_size=64, mix_bytes=mix_bytes))
+    batches = ShuffledBlocks(sys.argv[1], batch_size=64, mix_bytes=mix_bytes)
+    workers = int(sys.argv[2])
+    return max(now() for _ in batches.unpack(DataLoader(batches, None, num_workers=workers)))
 
 start = peak("1 MiB")  # with imports and what allocators keep
-print(*(peak(size) - start for size in sys.argv[2:]))
+print(*(peak(size) - start for size in sys.argv[3:]))
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+@pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize(
     "layout",
     [{"file_format": "npy"}, {"file_format": "hdf5", "chunks": (64, 512), "compression": "gzip:1"}],
 )
 def test_memory_is_what_was_asked_for_whatever_the_size_of_the_file(
-    layout: dict[str, Any], tmp_path: Path
+    layout: dict[str, Any], workers: int, tmp_path: Path
 ) -> None:
     for size in ("40 MiB", "100 MiB"):
         folder = tmp_path / size
         made = ensure(**layout, folder=folder, size=size, row_shape=(512,), progress=False)
-        argv = [sys.executable, "-c", _MEASURE, str(made.rows_path), "12 MiB", "24 MiB"]
+        argv = [
+            sys.executable,
+            "-c",
+            _MEASURE,
+            str(made.rows_path),
+            f"{workers}",
+            "12 MiB",
+            "24 MiB",
+        ]
         ended = subprocess.run(argv, capture_output=True, check=True, timeout=120)
         small, large = (int(added) / (1 << 20) for added in ended.stdout.split())
         assert 8 < small < 12 + 5

@@ -17,9 +17,10 @@ import torch
 from torch.utils.data import DataLoader
 
 from data_gen import MadeData, ensure
+from helpers import datasets
 from helpers.dataset_properties import ALL_PROPERTIES, DatasetProperty
 from helpers.datasets import FileDataset, Hdf5Dataset, Labelled, NpyDataset
-from helpers.reading.files import read_hdf5_header
+from helpers.reading.columns import open_hdf5
 from helpers.reading.row_access import ChunkedRows, MappedRows
 
 ROWS = 3000
@@ -323,11 +324,24 @@ def test_an_epoch_takes_a_few_batches_of_memory(layout: str, tmp_path: Path) -> 
     path = tmp_path / "rows"
     write_large(path, layout)
     if layout == "unaligned":
-        assert (read_hdf5_header(path, "rows").offset or 0) % 4 > 0
+        assert (open_hdf5(path, "rows").offset or 0) % 4 > 0
     command = [sys.executable, "-c", READS_AN_EPOCH, str(path), layout]
     output = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=120)
     limit = 48 if layout == "gzip" else 16  # MiB: HDF5 takes some for its cache of 8 MiB
     assert int(output.stdout) < limit << 20
+
+
+def test_a_worker_makes_large_batches_where_the_loop_can_have_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else its heap grows: a batch that was freed leaves holes that the next does not fit into."""
+    rows = rows_of(make(folder, "npy, rows above a page"))
+    few, many = list(range(10)), list(range(300)) * (1 + (1 << 20) // (300 * rows[0].nbytes))
+    assert not rows[many].untyped_storage().is_shared()
+    monkeypatch.setattr(datasets, "get_worker_info", lambda: "a worker")
+    assert rows[many].untyped_storage().is_shared()
+    assert not rows[few].untyped_storage().is_shared()
+    torch.testing.assert_close(rows[many][:10], rows[few], rtol=0, atol=0)
 
 
 # How they read

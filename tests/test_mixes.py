@@ -1,100 +1,190 @@
 import inspect
 import threading
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from helpers.reading import raw_files
-from helpers.reading.block_order import Mix
-from helpers.reading.columns import Column, open_column
-from helpers.reading.mixes import copy_rows, read_mixes
+from helpers.order import Mix
+from helpers.reading import runs
+from helpers.reading.columns import Column, open_npy
+from helpers.reading.mixes import make_room, read_mixes
+from helpers.reading.runs import Rows, find_source
 
 VALUES = np.arange(400, dtype=np.float32).reshape(100, 4)
+Read = Callable[[Any, int, Any], None]
 
 
 @pytest.fixture
 def column(tmp_path: Path) -> Column:
     np.save(tmp_path / "x.npy", VALUES)
-    return open_column(tmp_path / "x.npy", "")
+    return open_npy(tmp_path / "x.npy")
 
 
-def mix(*starts: int) -> Mix:
-    return Mix([(start, start + 10) for start in starts], np.arange(10 * len(starts))[::-1])
+def mix(*starts: int, rows: int = 10) -> Mix:
+    return Mix([(start, start + rows) for start in starts], [0, rows * len(starts)], (0,))
+
+
+def reading(
+    mixes: list[Mix], column: Column, *, threads: int = 1, ahead: int = 1, past_cache: bool = False
+) -> Generator[tuple[Mix, list[Rows]]]:
+    """Read each mix into buffers of its own."""
+    buffers = [[make_room(column, mix.edges[-1])] for mix in mixes]
+    source = find_source(column, mixes[0].edges[-1], past_cache)
+    assert source.past_cache == past_cache
+    return read_mixes(zip(mixes, buffers, strict=True), [source], threads, ahead)
+
+
+def watch(monkeypatch: pytest.MonkeyPatch, read: Callable[[int, Read, Any], None]) -> None:
+    """Let the reading of a run go through `read`, which gets its first row."""
+    really = runs._read
+
+    def instead(file: Any, offset: int, into: Any) -> None:
+        read((offset - 128) // 16, really, (file, offset, into))
+
+    monkeypatch.setattr(runs, "_read", instead)
 
 
 def test_a_mix_holds_its_runs_end_to_end(column: Column) -> None:
-    mixes = read_mixes([mix(0, 50), mix(20), mix(90)], [column], 20, threads=3)
-    found = [rows[0][: len(mix.picks)].copy() for mix, rows in mixes]
-    np.testing.assert_array_equal(found[0], np.concatenate([VALUES[:10], VALUES[50:60]]))
-    np.testing.assert_array_equal(found[1], VALUES[20:30])
-    np.testing.assert_array_equal(found[2], VALUES[90:])
+    for ahead in (0, 1, 5):
+        mixes = [mix(0, 50), mix(20), mix(90)]
+        found = [rows for _, (rows,) in reading(mixes, column, threads=3, ahead=ahead)]
+        np.testing.assert_array_equal(found[0], np.concatenate([VALUES[:10], VALUES[50:60]]))
+        np.testing.assert_array_equal(found[1], VALUES[20:30])
+        np.testing.assert_array_equal(found[2], VALUES[90:])
 
 
-def test_rows_are_copied_in_the_order_of_the_picks_over_the_borders_of_mixes(
-    column: Column,
-) -> None:
-    mixes = read_mixes([mix(0), mix(50)], [column], 10, threads=1)
-    targets = [[np.empty((size, 4), np.float32)] for size in (3, 9, 8)]
-    copied = [rows[0] for rows in copy_rows(mixes, targets)]
-    wanted = np.concatenate([VALUES[:10][::-1], VALUES[50:60][::-1]])
-    np.testing.assert_array_equal(np.concatenate(copied), wanted)
-    assert [len(rows) for rows in copied] == [3, 9, 8]
+def test_a_mix_comes_with_its_own_buffers_and_nothing_is_written_behind_it(column: Column) -> None:
+    buffers = [[np.full((20, 4), -1, np.float32)] for _ in range(2)]
+    mixes = [mix(0, 50), mix(20)]
+    pairs = list(zip(mixes, buffers, strict=True))
+    found = list(read_mixes(pairs, [find_source(column, 10)], threads=2, ahead=1))
+    assert [(one, id(rows)) for one, rows in found] == [(one, id(rows)) for one, rows in pairs]
+    np.testing.assert_array_equal(buffers[1][0][:10], VALUES[20:30])
+    assert (buffers[1][0][10:] == -1).all()
+
+
+def test_rows_and_labels_are_read_side_by_side(column: Column, tmp_path: Path) -> None:
+    np.save(tmp_path / "y.npy", np.arange(100))
+    columns = [column, open_npy(tmp_path / "y.npy")]
+    buffers = [make_room(each, 20) for each in columns]
+    sources = [find_source(each, 10) for each in columns]
+    for _, (rows, labels) in read_mixes([(mix(30, 70), buffers)], sources, threads=2, ahead=0):
+        wanted = [*range(30, 40), *range(70, 80)]
+        np.testing.assert_array_equal(labels, wanted)
+        np.testing.assert_array_equal(rows, VALUES[wanted])
 
 
 def test_threads_read_at_the_same_time(column: Column, monkeypatch: pytest.MonkeyPatch) -> None:
-    read, together = raw_files._read_bytes, threading.Barrier(3)
+    together = threading.Barrier(3)
 
-    def meet(file: Any, offset: int, into: Any) -> None:
+    def meet(row: int, read: Read, arguments: Any) -> None:
         together.wait(60)
-        read(file, offset, into)
+        read(*arguments)
 
-    monkeypatch.setattr(raw_files, "_read_bytes", meet)
-    assert len(list(read_mixes([mix(0, 10, 20)], [column], 30, threads=3))) == 1
+    watch(monkeypatch, meet)
+    assert len(list(reading([mix(0, 10, 20)], column, threads=3))) == 1
 
 
+@pytest.mark.parametrize("ahead", [0, 1, 2])
 def test_what_comes_next_is_read_while_a_mix_is_in_use_and_no_more(
-    column: Column, monkeypatch: pytest.MonkeyPatch
+    ahead: int, column: Column, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, seen = raw_files._read_bytes, []
+    begun = {row: threading.Event() for row in range(0, 100, 10)}
+    seen = []
 
-    def note(file: Any, offset: int, into: Any) -> None:
-        seen.append((offset - 128) // 16)
-        read(file, offset, into)
+    def note(row: int, read: Read, arguments: Any) -> None:
+        seen.append(row)
+        begun[row].set()
+        read(*arguments)
 
-    monkeypatch.setattr(raw_files, "_read_bytes", note)
-    mixes = read_mixes([mix(0), mix(10), mix(20)], [column], 10, threads=1)
-    next(mixes)
-    for thread in threading.enumerate():
-        if thread.name == "reader of a mix":
-            thread.join()
-    assert seen == [0, 10]
-    mixes.close()
+    watch(monkeypatch, note)
+    mixes = reading([mix(row) for row in begun], column, ahead=ahead)
+    for done in range(3):
+        next(mixes)
+        assert begun[10 * (done + ahead)].wait(60)
+        assert seen == list(range(0, 10 * (done + ahead + 1), 10))
+    mixes.close()  # waits for the threads, so nothing more was to come
+    assert seen == list(range(0, 10 * (2 + ahead + 1), 10))
 
 
 def test_a_closed_reading_leaves_out_what_was_not_begun(
     column: Column, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, seen = raw_files._read_bytes, []
-    begun, closing = threading.Event(), threading.Event()
+    seen, begun, closing = [], threading.Event(), threading.Event()
 
-    def wait_in_the_second_mix(file: Any, offset: int, into: Any) -> None:
-        read(file, offset, into)
-        seen.append((offset - 128) // 16)
-        if seen[-1] == 10:
+    def wait_in_the_second_mix(row: int, read: Read, arguments: Any) -> None:
+        read(*arguments)
+        seen.append(row)
+        if row == 10:
             begun.set()
             closing.wait(60)
 
-    monkeypatch.setattr(raw_files, "_read_bytes", wait_in_the_second_mix)
-    mixes = read_mixes([mix(0), mix(10, 20, 30)], [column], 30, threads=1)
+    watch(monkeypatch, wait_in_the_second_mix)
+    mixes = reading([mix(0), mix(10, 20, 30)], column)
     next(mixes)
-    begun.wait(60)
-    reading = inspect.getgeneratorlocals(mixes)["coming"]
+    assert begun.wait(60)
+    stop = inspect.getgeneratorlocals(mixes)["stop"]
     closer = threading.Thread(target=mixes.close)
     closer.start()
-    while reading._left:
-        assert closer.is_alive()
+    assert stop.wait(60)
     closing.set()
     closer.join(60)
     assert seen == [0, 10]
+
+
+def test_no_thread_is_left_of_a_reading_that_ended_was_closed_or_dropped(column: Column) -> None:
+    def readers() -> int:
+        return sum("reader of a mix" in thread.name for thread in threading.enumerate())
+
+    for end in (list, Generator.close, lambda mixes: None):
+        mixes = reading([mix(0), mix(10), mix(20)], column, threads=2)
+        next(mixes)
+        assert readers()
+        end(mixes)
+        del mixes
+        assert not readers()
+
+
+def test_threads_that_read_past_the_cache_never_share_a_desk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where one is still at a run of a mix while another has begun with the next mix."""
+    values = np.arange(4 * 32768, dtype=np.float32).reshape(4, -1)
+    np.save(tmp_path / "x.npy", values)
+    column, read = open_npy(tmp_path / "x.npy"), runs._read_pages
+    if not find_source(column, 1, past_cache=True).past_cache:
+        pytest.skip("this file system has a page cache only")
+    in_use: set[int] = set()
+    shared: list[int] = []
+    begun: list[int] = []
+    next_mix, lock = threading.Event(), threading.Lock()
+
+    def note(file: Any, desk: Any, offset: int, into: Any) -> None:
+        with lock:
+            begun.append((offset - 128) // values[0].nbytes)
+            shared.extend(in_use & {desk.ctypes.data})
+            in_use.add(desk.ctypes.data)
+        if begun[0] == (offset - 128) // values[0].nbytes:
+            next_mix.wait(60)
+        elif offset > values[:2].nbytes:
+            next_mix.set()
+        read(file, desk, offset, into)
+        with lock:
+            in_use.discard(desk.ctypes.data)
+
+    mixes = reading([mix(0, 1, rows=1), mix(2, 3, rows=1)], column, threads=2, past_cache=True)
+    monkeypatch.setattr(runs, "_read_pages", note)
+    np.testing.assert_array_equal(np.concatenate([rows for _, (rows,) in mixes]), values)
+    assert not shared
+    assert next_mix.is_set()
+
+
+def test_room_is_aligned_and_of_the_shape_of_the_rows(column: Column) -> None:
+    for count in range(1, 5):
+        room = make_room(column, count)
+        assert room.shape == (count, 4)
+        assert room.dtype == column.dtype
+        assert room.ctypes.data % 64 == 0

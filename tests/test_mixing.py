@@ -36,6 +36,13 @@ def test_the_labels_after_a_full_shuffle_are_what_shuffling_gives(batch_size: in
         assert_agrees_with_shuffles(lambda labels: distinct_labels(labels, batch_size), UNEQUAL)
 
 
+def test_the_labels_of_a_part_are_held_to_a_full_shuffle_of_all_rows() -> None:
+    assert_agrees_with_shuffles(
+        lambda labels: distinct_labels(labels[:25], 7, of=labels),
+        np.random.default_rng(1).permutation(UNEQUAL),
+    )
+
+
 @pytest.mark.parametrize("labels", [UNEQUAL, np.repeat(np.arange(30), 3), np.array([0, 1])])
 def test_the_runs_after_a_full_shuffle_are_what_shuffling_gives(labels: NDArray[np.int64]) -> None:
     if len(labels) == 2:
@@ -54,6 +61,9 @@ def test_the_runs_after_a_full_shuffle_are_what_shuffling_gives(labels: NDArray[
         (distinct_labels([0, 0, 1, 1, 2, 2], 2), 1, 1.8),
         (distinct_labels([0, 1, 1, 2, 2, 0], 2), 2, 1.8),
         (distinct_labels([0, 0, 1], 2), 1, (5 / 3 + 1) / 2),  # the last batch has one row
+        (distinct_labels([0, 0], 2, of=[2, 1, 0, 2, 1, 0]), 1, 1.8),
+        (distinct_labels([0, 1, 2], 2, of=[0, 0, 1, 1, 2, 2]), 1.5, (1.8 + 1) / 2),
+        (distinct_labels([0, 1], 2, of=[0, 1]), 2, 2),
         (label_runs([0, 0, 1, 1]), 2, 3),
         (label_runs([0, 1, 0, 1]), 4, 3),
         (label_runs([7]), 1, 1),
@@ -78,6 +88,12 @@ def test_the_share_tells_sorted_from_shuffled() -> None:
         assert measure(shuffled).share == pytest.approx(1, abs=0.05)
 
 
+def test_a_part_of_a_sorted_file_looks_mixed_until_all_labels_are_known() -> None:
+    labels = np.arange(10_000) // 1000
+    assert distinct_labels(labels[:1000], 100).share == 1
+    assert distinct_labels(labels[:1000], 100, of=labels).share < 0.2
+
+
 def test_nothing_to_mix_is_mixed() -> None:
     assert displacement([0]).share == 1
 
@@ -98,7 +114,13 @@ def test_it_reads_as_a_line() -> None:
 
 @pytest.mark.parametrize("values", [[], [[1, 2]], [0.5], 3, ["a"]])
 @pytest.mark.parametrize(
-    "measure", [displacement, label_runs, lambda values: distinct_labels(values, 2)]
+    "measure",
+    [
+        displacement,
+        label_runs,
+        lambda values: distinct_labels(values, 2),
+        lambda values: distinct_labels([1, 2], 2, of=values),
+    ],
 )
 def test_what_is_no_list_of_integers_is_named(
     measure: Callable[[Any], Mixing], values: Any
@@ -116,3 +138,8 @@ def test_an_order_that_is_no_permutation_is_named(order: list[int]) -> None:
 def test_a_batch_size_of_nothing_is_named() -> None:
     with pytest.raises(ValueError, match="batch_size=0: pass 1 or more"):
         distinct_labels([1, 2], 0)
+
+
+def test_too_few_rows_for_a_batch_are_named() -> None:
+    with pytest.raises(ValueError, match="of has 2 rows, less than a batch of 3: pass the labels"):
+        distinct_labels([0, 1, 0, 1], 3, of=[0, 1])

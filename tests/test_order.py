@@ -1,13 +1,15 @@
+import doctest
 import multiprocessing
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader, Dataset
 
@@ -34,53 +36,59 @@ def flat(batches: Any) -> list[int]:
 # The block shuffle
 
 
-@settings(deadline=None)
-@given(
-    rows=st.integers(1, 10_000),
-    block_rows=st.integers(1, 700),
-    mixed_blocks=st.integers(1, 40),
-    batch_size=st.integers(1, 600),
-    ranks=st.integers(1, 4),
-    drop_last=st.booleans(),
-    epoch=st.integers(0, 3),
-)
+@st.composite
+def samplers(draw: st.DrawFn) -> BlockShuffleSampler:
+    """Draw the first of any ranks that the checks let pass."""
+    rows = draw(st.integers(1, 10_000))
+    block_rows = draw(st.integers(1, min(rows, 700)))
+    mixed_blocks = draw(st.integers(1, 40))
+    batch_size = draw(st.integers(1, min(600, block_rows * mixed_blocks)))
+    ranks = draw(st.integers(1, min(4, -(-rows // block_rows))))
+    return BlockShuffleSampler(
+        rows,
+        batch_size=batch_size,
+        block_rows=block_rows,
+        mixed_blocks=mixed_blocks,
+        seed=draw(st.integers(0, 2**40)),
+        epoch=draw(st.integers(0, 3)),
+        drop_last=draw(st.booleans()) or (batch_size == 1 and rows % ranks > 0),
+        ranks=ranks,
+    )
+
+
+def all_ranks(sampler: BlockShuffleSampler) -> list[BlockShuffleSampler]:
+    return [replace(sampler, rank=rank) for rank in range(sampler.ranks)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(samplers())
 def test_ranks_share_an_epoch_of_every_row_once_in_equal_numbers_of_batches(
-    rows: int,
-    block_rows: int,
-    mixed_blocks: int,
-    batch_size: int,
-    ranks: int,
-    drop_last: bool,
-    epoch: int,
+    sampler: BlockShuffleSampler,
 ) -> None:
-    assume(block_rows <= rows and ranks <= -(-rows // block_rows))
-    assume(batch_size <= block_rows * mixed_blocks)
-    assume(drop_last or batch_size > 1 or rows % ranks == 0)
-    samplers = [
-        BlockShuffleSampler(
-            rows,
-            batch_size=batch_size,
-            block_rows=block_rows,
-            mixed_blocks=mixed_blocks,
-            drop_last=drop_last,
-            rank=rank,
-            ranks=ranks,
-        )
-        for rank in range(ranks)
-    ]
-    for sampler in samplers:
-        sampler.set_epoch(epoch)
-    shares = [list(sampler) for sampler in samplers]
-    assert {len(share) for share in shares} == {len(samplers[0])}
+    rows, batch_size = sampler.rows, sampler.batch_size
+    shares = [list(rank) for rank in all_ranks(sampler)]
+    assert {len(share) for share in shares} == {len(sampler)}
     indices = [index for share in shares for index in flat(share)]
-    sizes = [len(batch) for share in shares for batch in share]
-    if drop_last:
-        assert len(set(indices)) == len(indices) > rows - ranks * batch_size
+    sizes = [[len(batch) for batch in share] for share in shares]
+    assert all(size == batch_size for share in sizes for size in share[:-2])
+    if sampler.drop_last:
+        assert len(set(indices)) == len(indices) > rows - sampler.ranks * batch_size
         assert set(indices) <= set(range(rows))
-        assert all(size == batch_size for size in sizes)
+        assert all(size == batch_size for share in sizes for size in share)
     else:
         assert sorted(indices) == list(range(rows))
-        assert all(0 < size <= batch_size for size in sizes)
+        assert all(0 < size <= batch_size for share in sizes for size in share)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_ranks_have_as_many_batches_where_a_row_more_or_less_decides(ranks: int) -> None:
+    for rows in range(ranks, 40):
+        for batch_size in range(2, 6):
+            shares = every_rank(rows, ranks, batch_size=batch_size, block_rows=1)
+            sizes = [[len(batch) for batch in share] for share in shares]
+            assert len({len(share) for share in sizes}) == 1
+            assert all(0 < size <= batch_size for share in sizes for size in share)
+            assert sorted(index for share in shares for index in flat(share)) == list(range(rows))
 
 
 def test_all_batches_are_full_but_the_last() -> None:
@@ -88,9 +96,86 @@ def test_all_batches_are_full_but_the_last() -> None:
     assert sizes == [64] * 15 + [40]
 
 
+def test_less_than_a_batch_for_each_rank_is_one_short_batch_or_none() -> None:
+    assert [len(share) for share in every_rank(10, 2, batch_size=8, block_rows=1)] == [1, 1]
+    none = BlockShuffleSampler(10, batch_size=8, block_rows=1, ranks=2, drop_last=True)
+    assert (len(none), list(none), list(none.mixes())) == (0, [], [])
+
+
 def test_a_rank_that_is_a_row_short_still_has_as_many_batches() -> None:
     shares = every_rank(9, 2, batch_size=4, block_rows=1)
     assert [[len(batch) for batch in share] for share in shares] == [[3, 1], [4, 1]]
+
+
+@settings(deadline=None)
+@given(samplers())
+def test_a_mix_is_parts_of_blocks_in_the_order_of_the_file_and_no_more_than_was_asked_for(
+    sampler: BlockShuffleSampler,
+) -> None:
+    for rank in all_ranks(sampler):
+        for mix in rank.mixes():
+            ends = [end for run in mix.runs for end in run]
+            assert ends[0] >= 0
+            assert ends[-1] <= rank.rows
+            assert all(start < stop for start, stop in mix.runs)
+            assert all(stop <= start for (_, stop), (start, _) in pairwise(mix.runs))
+            blocks = [
+                (start // rank.block_rows, (stop - 1) // rank.block_rows)
+                for start, stop in mix.runs
+            ]
+            assert all(first == last for first, last in blocks)
+            rows = sum(stop - start for start, stop in mix.runs)
+            assert rows == mix.edges[-1] <= rank.mixed_blocks * rank.block_rows
+
+
+@settings(deadline=None)
+@given(samplers())
+def test_the_batches_are_those_of_the_mixes_which_hand_out_each_of_their_rows_once(
+    sampler: BlockShuffleSampler,
+) -> None:
+    mixes = list(sampler.mixes())
+    batches = [batch.tolist() for mix in mixes for batch in mix.indices()]
+    assert batches == list(sampler)
+    for mix in mixes:
+        places = mix.batches()
+        assert [len(batch) for batch in places] == np.diff(mix.edges).tolist()
+        assert sorted(flat(places)) == list(range(mix.edges[-1]))
+        rows = np.concatenate([np.arange(*run) for run in mix.runs])
+        for batch, wanted in zip(mix.indices(), places, strict=True):
+            np.testing.assert_array_equal(batch, rows[wanted])
+
+
+@settings(deadline=None)
+@given(samplers())
+def test_no_mix_has_more_than_one_batch_more_than_another(sampler: BlockShuffleSampler) -> None:
+    counts = [len(mix.batches()) for mix in sampler.mixes()]
+    assert sum(counts) == len(sampler)
+    assert max(counts, default=0) - min(counts, default=0) <= 1
+
+
+def left_of(sampler: BlockShuffleSampler, start: int) -> list[list[int]]:
+    return [batch.tolist() for mix in sampler.mixes(start) for batch in mix.indices()]
+
+
+@settings(max_examples=50, deadline=None)
+@given(samplers(), st.data())
+def test_a_start_leaves_exactly_the_batches_that_were_left(
+    sampler: BlockShuffleSampler, data: st.DataObject
+) -> None:
+    sampler = replace(sampler, rank=sampler.ranks - 1)
+    whole = list(sampler)
+    for start in data.draw(st.sets(st.integers(0, len(sampler)), max_size=5)):
+        assert left_of(sampler, start) == whole[start:]
+
+
+@pytest.mark.parametrize(("rank", "ranks"), [(0, 1), (1, 2), (2, 3)])
+def test_an_epoch_can_be_left_at_every_batch(rank: int, ranks: int) -> None:
+    sampler = BlockShuffleSampler(
+        1003, batch_size=8, block_rows=17, mixed_blocks=5, rank=rank, ranks=ranks
+    )
+    whole = list(sampler)
+    assert all(left_of(sampler, start) == whole[start:] for start in range(len(sampler) + 1))
+    assert left_of(sampler, len(sampler)) == []
 
 
 def test_the_same_seed_and_epoch_give_the_same_order_and_others_another() -> None:
@@ -115,11 +200,11 @@ def test_ranks_have_different_orders_of_different_rows() -> None:
     assert np.argsort(first).tolist() != np.argsort(second).tolist()
 
 
-def test_a_block_is_needed_only_while_its_mix_is_handed_out() -> None:
+def test_a_block_is_needed_only_while_one_mix_or_two_in_turn_are_handed_out() -> None:
     indices = np.array(flat(BlockShuffleSampler(10_150, block_rows=50, mixed_blocks=8, seed=3)))
     for block in range(203):
         places = np.flatnonzero(indices // 50 == block)
-        assert places[-1] - places[0] < 8 * 50
+        assert places[-1] - places[0] < 2 * 8 * 50
 
 
 def test_the_rows_of_a_mix_are_mixed() -> None:
@@ -134,9 +219,12 @@ def test_no_mix_is_much_smaller_than_the_others() -> None:
     assert min(len({index // 50 for index in batch}) for batch in batches) > 8
 
 
-def test_sorted_classes_come_out_nearly_as_after_a_full_shuffle() -> None:
-    order = np.array(flat(BlockShuffleSampler(100_000, block_rows=128, mixed_blocks=32)))
-    assert distinct_labels(order // 10_000, 256).share > 0.9
+@pytest.mark.parametrize(("classes", "share"), [(10, 0.95), (100, 0.85)])
+def test_sorted_classes_come_out_nearly_as_after_a_full_shuffle(classes: int, share: float) -> None:
+    rows = 512_000
+    sampler = BlockShuffleSampler(rows, batch_size=64, block_rows=512, mixed_blocks=128)
+    order = np.array(flat(sampler))
+    assert distinct_labels(order * classes // rows, 64).share > share
 
 
 def test_one_block_at_a_time_does_not_mix() -> None:
@@ -171,8 +259,9 @@ def test_a_plain_loader_with_workers_hands_out_every_index_once(workers: int) ->
         ({"block_rows": 0}, "block_rows=0: pass 1 or more"),
         ({"mixed_blocks": -1}, "mixed_blocks=-1: pass 1 or more"),
         ({"ranks": 0}, "ranks=0: pass 1 or more"),
-        ({"seed": -1}, "seed=-1: pass 0 or more"),
+        ({"seed": -1}, "seed=-1, epoch=0: pass 0 or more"),
         ({"rank": 2, "ranks": 2}, "rank=2 of 2: pass 0 to 1"),
+        ({"epoch": -1}, "seed=0, epoch=-1: pass 0 or more"),
         ({"rank": -1}, "rank=-1 of 1: pass 0 to 0"),
         ({"block_rows": 1001}, "block_rows=1001 is more than the 1000 rows: pass less"),
         ({"block_rows": 400, "ranks": 4}, "4 ranks cannot share 3 blocks: pass fewer"),
@@ -183,6 +272,19 @@ def test_a_plain_loader_with_workers_hands_out_every_index_once(workers: int) ->
 def test_what_does_not_fit_is_named(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         BlockShuffleSampler(**{"rows": 1000, **options})
+
+
+def test_an_epoch_below_zero_is_refused() -> None:
+    sampler = BlockShuffleSampler(1000)
+    with pytest.raises(ValueError, match="epoch=-1: pass 0 or more"):
+        sampler.set_epoch(-1)
+    assert sampler.epoch == 0
+
+
+def test_the_example_is_true() -> None:
+    result = doctest.testmod(order)
+    assert result.attempted == 1
+    assert result.failed == 0
 
 
 # The shuffle buffer

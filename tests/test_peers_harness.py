@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import os
 import signal
 import subprocess
@@ -23,7 +24,6 @@ from benchmarks.peers.figure import draw
 from benchmarks.peers.fingerprints import Fingerprints
 from benchmarks.peers.harness import Harness
 from benchmarks.peers.launch import PROJECT, Child, ChildError
-from benchmarks.peers.mixing import distinct_if_shuffled, distinct_per_batch
 from benchmarks.peers.plan import Plan
 from benchmarks.peers.records import Case, Job, Measurement, Proof, Source, Timing
 from benchmarks.peers.report import check_complete, table
@@ -152,11 +152,31 @@ def test_an_empty_epoch_is_not_right() -> None:
 
 
 def test_a_full_shuffle_has_the_labels_that_the_formula_says() -> None:
-    labels = RECIPE.labels(shuffled())
-    expected = distinct_if_shuffled(np.bincount(labels), 10)
-    assert distinct_per_batch(labels, 10) == pytest.approx(expected, abs=0.2)
-    assert distinct_if_shuffled(np.array([3, 3]), 6) == pytest.approx(2)
-    assert distinct_if_shuffled(np.array([1, 9]), 1) == pytest.approx(1)
+    proof = proved(handed_out(shuffled()))
+    missing = math.comb(900, 50) / math.comb(1000, 50)  # a batch of 50 without one of ten labels
+    assert proof.labels_if_shuffled == pytest.approx(10 * (1 - missing))
+    assert proof.labels_per_batch == pytest.approx(proof.labels_if_shuffled, abs=0.2)
+    missing = math.comb(990, 50) / math.comb(1000, 50)
+    assert proof.parts_if_shuffled == pytest.approx(100 * (1 - missing))
+    assert proof.parts_per_batch == pytest.approx(proof.parts_if_shuffled, abs=1)
+
+
+def test_a_part_of_an_epoch_is_held_to_a_full_shuffle_of_the_file() -> None:
+    whole, part = proved(handed_out(shuffled())), proved(handed_out(range(90)))
+    assert part.labels_if_shuffled == pytest.approx(whole.labels_if_shuffled)
+    assert part.parts_if_shuffled == pytest.approx(whole.parts_if_shuffled)
+    assert (part.labels_per_batch, part.parts_per_batch) == (1, 5)  # not of the last 40 rows
+
+
+def test_less_than_a_batch_is_measured_too() -> None:
+    proof = proved(handed_out(range(20)))
+    assert (proof.labels_per_batch, proof.parts_per_batch) == (1, 2)
+    assert proof.labels_if_shuffled < 9.5  # of 20 rows
+
+
+def test_rows_that_are_all_wrong_are_not_mixed() -> None:
+    proof = proved((rows * 0, labels) for rows, labels in handed_out(shuffled()))
+    assert (proof.wrong_rows, proof.mixing, proof.right) == (1000, 0, False)
 
 
 def test_fingerprints_that_were_saved_find_the_same_rows(tmp_path: Path) -> None:

@@ -1,76 +1,156 @@
-"""Columns: arrays of rows in .npy and HDF5 files, checked, and known again when a file changed."""
+"""Columns: arrays of rows in .npy and HDF5 files, checked before any row is read.
+
+A reader asks once, in its constructor, and keeps the answer: shape, dtype, where the rows lie, and
+the file's identity, by which a file that has since shrunk, grown or been replaced is noticed.
+Nothing is ever unpickled.
+"""
 
 import hashlib
+import math
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
-import torch
+from numpy.lib import format as npy
 
-from helpers.reading.files import Hdf5Header, NpyHeader, read_hdf5_header, read_npy_header
+_NPY_HEADERS: dict[tuple[int, int], Callable[[BinaryIO], tuple[Any, ...]]] = {
+    (1, 0): npy.read_array_header_1_0,
+    (2, 0): npy.read_array_header_2_0,
+}
+_OTHER_FORMATS = {
+    b"\x89HDF": "an HDF5 file: use the HDF5 reader",
+    b"PK\x03\x04": "an .npz archive, which cannot be read by rows: save each array with np.save",
+    b"\x80": "a Python pickle, which is never opened here: save the array itself with np.save",
+}
 
-# Enough for the disk's speed where several are read at a time; with the page that a block may begin
-# in, half a megabyte, for which each of four threads has room past the page cache.
-_BLOCK_BYTES = (1 << 19) - 4096
-_FEWEST_BLOCKS = 32  # in a mix, and in a file, where their size is chosen here
+
+class Identity(NamedTuple):
+    """What tells a file from another one, and from itself before a change."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+    device: int
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One checked array of rows: a .npy file, or the dataset `name` of an HDF5 file."""
+    """One array of rows: a .npy file, or the dataset `name` of an HDF5 file."""
 
     path: Path
     name: str
-    header: NpyHeader | Hdf5Header
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    offset: int | None  # of the rows in the file; None where they do not lie there in one piece
+    chunks: tuple[int, ...] | None  # of HDF5
+    filters: tuple[int, ...]  # HDF5's numbers, in the order they were applied: shuffle 2, gzip 1
+    identity: Identity
 
     @property
     def rows(self) -> int:
         """Return the number of rows."""
-        return self.header.shape[0]
+        return self.shape[0]
 
     @property
     def row_bytes(self) -> int:
         """Return the bytes of one row in memory."""
-        return self.header.nbytes // self.rows
+        return math.prod(self.shape[1:]) * self.dtype.itemsize
 
     @property
     def chunk_rows(self) -> int:
         """Return how many rows can only be read together: 1 where they lie one by one."""
-        chunks = self.header.chunks if isinstance(self.header, Hdf5Header) else None
-        return chunks[0] if chunks else 1
-
-
-def open_column(path: str | Path, name: str) -> Column:
-    """Check a file and return its column. `name` counts for HDF5, which is all but `*.npy`."""
-    path = Path(path).absolute()
-    header = read_npy_header(path) if path.suffix == ".npy" else read_hdf5_header(path, name)
-    torch.from_numpy(np.empty(0, header.dtype))  # raises where torch has no such type
-    return Column(path, name, header)
+        return self.chunks[0] if self.chunks else 1
 
 
 def open_columns(
     rows_path: str | Path, rows_name: str, labels_path: str | Path | None, labels_name: str
 ) -> list[Column]:
     """Return the column of rows and, where their path is given, that of their labels."""
-    rows = open_column(rows_path, rows_name)
-    if labels_path is None:
-        return [rows]
-    labels = open_column(labels_path, labels_name)
+    columns = [_open_column(rows_path, rows_name)]
+    if labels_path is not None:
+        columns.append(_open_column(labels_path, labels_name))
+        check_labels(*columns)
+    return columns
+
+
+def check_labels(rows: Column, labels: Column) -> None:
+    """Raise ValueError where these labels belong to other rows."""
     if labels.rows != rows.rows:
         raise ValueError(
             f"{rows.path} has {rows.rows:,} rows, and {labels.path} {labels.rows:,} labels: "
             "pass the labels of these rows"
         )
-    return [rows, labels]
 
 
-def choose_block_rows(rows: Column, wanted: int | None, mix_rows: int) -> int:
-    """Return the rows of a block, in whole chunks: as wanted, or else to suit disk and mix."""
-    if wanted is None:
-        most = min(mix_rows, rows.rows) // _FEWEST_BLOCKS
-        wanted = max(min(_BLOCK_BYTES // rows.row_bytes, most), 1)
-    chunks = -(-wanted // rows.chunk_rows)
-    return min(chunks * rows.chunk_rows, max(wanted, rows.rows))
+def open_npy(path: str | Path) -> Column:
+    """Return where the rows of a .npy file lie, or raise an error that says why it will not do."""
+    path = Path(path).absolute()
+    with _open(path) as file:
+        identity = identify(file.fileno())
+        shape, fortran_order, dtype = _read_npy_header(path, file)
+        offset = file.tell()
+    _check_rows(str(path), shape, dtype)
+    if fortran_order and len(shape) > 1:
+        raise ValueError(
+            f"{path} is in Fortran order, so its rows lie scattered over the whole file: "
+            "save np.ascontiguousarray(array)"
+        )
+    size = offset + math.prod(shape) * dtype.itemsize
+    if identity.size != size:
+        kind = "was cut short" if identity.size < size else "has something behind its end"
+        raise ValueError(
+            f"{path} {kind}: an array {shape} of {dtype} makes {size:,} bytes, and it has "
+            f"{identity.size:,}: write it again"
+        )
+    return Column(path, "", shape, dtype, offset, None, (), identity)
+
+
+def open_hdf5(path: str | Path, name: str) -> Column:
+    """Return what an HDF5 dataset is, or raise an error that says why it will not do."""
+    import h5py  # slow to import, and .npy files do without it
+
+    path = Path(path).absolute()
+    with _open(path) as file:
+        identity = identify(file.fileno())
+    try:
+        with h5py.File(path, "r") as opened:
+            dataset = opened.get(name)
+            if not isinstance(dataset, h5py.Dataset):
+                raise ValueError(f"{path} has no dataset {name!r}: it has {_names(opened)}")
+            return _describe(path, name, dataset, identity)
+    except OSError as error:
+        raise ValueError(
+            f"{path} cannot be read as HDF5 ({error}): close whatever writes it, or write it again"
+        ) from error
+
+
+def identify(file: Path | int) -> Identity:
+    """Return the identity of a path, or of the file that is open as a descriptor."""
+    stat = os.fstat(file) if isinstance(file, int) else file.stat()
+    return Identity(stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_dev)
+
+
+def check_unchanged(column: Column, file: int | None = None) -> None:
+    """Raise RuntimeError where a column's file, or the one open as it, is not what was noted."""
+    path, noted = column.path, column.identity
+    try:
+        found = identify(path if file is None else file)
+    except FileNotFoundError:
+        raise RuntimeError(f"{path} was removed while in use: make the reader again") from None
+    if found == noted:
+        return
+    if (found.inode, found.device) != (noted.inode, noted.device):
+        change = "was replaced by another file"
+    elif found.size != noted.size:
+        verb = "shrank" if found.size < noted.size else "grew"
+        change = f"{verb} from {noted.size:,} to {found.size:,} bytes"
+    else:
+        change = "was written to"
+    raise RuntimeError(f"{path} {change} while in use: make the reader again, and start over")
 
 
 def fingerprint(path: Path) -> str:
@@ -82,3 +162,89 @@ def fingerprint(path: Path) -> str:
             file.seek(size * sample // 16)
             digest.update(file.read(4096))
     return digest.hexdigest()
+
+
+def _open_column(path: str | Path, name: str) -> Column:
+    return open_npy(path) if Path(path).suffix == ".npy" else open_hdf5(path, name)
+
+
+def _open(path: Path) -> BinaryIO:
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: pass one file in it")
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {path}: check the path") from None
+
+
+def _read_npy_header(path: Path, file: BinaryIO) -> tuple[Any, ...]:
+    start = file.read(len(npy.MAGIC_PREFIX))
+    file.seek(0)
+    if start != npy.MAGIC_PREFIX:
+        for magic, what in _OTHER_FORMATS.items():
+            if start.startswith(magic):
+                raise ValueError(f"{path} is not a .npy file but {what}")
+        raise ValueError(
+            f"{path} is not a .npy file, it starts with {start!r}: write it with np.save"
+        )
+    try:
+        return _NPY_HEADERS[npy.read_magic(file)](file)
+    except KeyError as error:  # version 3 is for names of fields that are not ASCII
+        raise ValueError(
+            f"{path} has .npy version {error}: save a plain array of numbers"
+        ) from None
+    except (ValueError, SyntaxError, TokenError) as error:
+        raise ValueError(f"{path} has a damaged .npy header ({error}): write it again") from error
+
+
+def _describe(path: Path, name: str, dataset: Any, identity: Identity) -> Column:
+    import h5py
+
+    _check_rows(f"dataset {name!r} of {path}", dataset.shape, dataset.dtype)
+    plist = dataset.id.get_create_plist()
+    filters = [plist.get_filter(position) for position in range(plist.get_nfilters())]
+    for code, _flags, _values, title in filters:
+        if not h5py.h5z.filter_avail(code):
+            raise ValueError(
+                f"dataset {name!r} of {path} needs HDF5 filter {code} ({title.decode()}), which "
+                "is not installed: install hdf5plugin and import it first"
+            )
+    return Column(
+        path=path,
+        name=name,
+        shape=dataset.shape,
+        dtype=dataset.dtype,
+        offset=dataset.id.get_offset(),  # None in chunks, in other files and where never written
+        chunks=dataset.chunks,
+        filters=tuple(code for code, *_ in filters),
+        identity=identity,
+    )
+
+
+def _names(file: Any) -> str:
+    import h5py
+
+    found: list[str] = []
+    file.visititems(
+        lambda name, item: found.append(name) if isinstance(item, h5py.Dataset) else None
+    )
+    return ", ".join(map(repr, found)) or "none"
+
+
+def _check_rows(what: str, shape: tuple[int, ...] | None, dtype: np.dtype[Any]) -> None:
+    """Raise where an array is not one or more rows of numbers, as torch has them."""
+    for wrong, message in _mistakes(shape, dtype):
+        if wrong:
+            raise ValueError(f"{what} {message}")
+
+
+def _mistakes(shape: tuple[int, ...] | None, dtype: np.dtype[Any]) -> Iterator[tuple[bool, str]]:
+    yield (
+        dtype.hasobject,
+        "holds Python objects, which are never unpickled here: save an array of numbers",
+    )
+    numbers = dtype.kind in "biufc" and dtype.char not in "gG"  # torch has no long doubles
+    yield not numbers, f"has dtype {dtype}: save an array of plain numbers"
+    yield not dtype.isnative, f"has bytes in foreign order ({dtype.str}): save it in native order"
+    yield not shape, "is a single value: save an array of rows"
+    yield 0 in (shape or ()), f"has no rows to read, its shape is {shape}: make it with some"

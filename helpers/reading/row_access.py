@@ -5,15 +5,14 @@ the indices: that is done by the datasets that keep them.
 """
 
 import mmap
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from helpers.reading.files import Hdf5Header, NpyHeader
+from helpers.order import Indices
+from helpers.reading.columns import Column
 
-Indices = NDArray[np.int64]
 Rows = NDArray[Any]
 
 _SLAB_BYTES = 1 << 23  # at most, of rows that HDF5 is asked for at once
@@ -30,12 +29,14 @@ class MappedRows:
     process with SIGBUS.
     """
 
-    def __init__(self, path: Path, header: NpyHeader | Hdf5Header, offset: int) -> None:
-        with path.open("rb") as file:
+    def __init__(self, column: Column) -> None:
+        assert column.offset is not None
+        with column.path.open("rb") as file:
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._offset, self._row_bytes = offset, header.nbytes // header.shape[0]
+        self._offset, self._row_bytes = column.offset, column.row_bytes
         # As bytes: HDF5 may lay numbers where numpy would have to copy all of them, to align them.
-        values = np.frombuffer(self._map, np.uint8, count=header.nbytes, offset=offset)
+        size = column.rows * column.row_bytes
+        values = np.frombuffer(self._map, np.uint8, count=size, offset=column.offset)
         self._rows = values.reshape(-1, self._row_bytes)
         # Windows has no such advice.
         self._announces = self._row_bytes >= mmap.PAGESIZE and hasattr(mmap, "MADV_WILLNEED")
@@ -61,14 +62,14 @@ class MappedRows:
 class ChunkedRows:
     """Rows that only HDF5 can find or decode: read in the file's order, a chunk's in one call."""
 
-    def __init__(self, path: Path, name: str, header: Hdf5Header, cache_bytes: int) -> None:
+    def __init__(self, column: Column, cache_bytes: int) -> None:
         import h5py  # slow to import, and .npy files do without it
 
         # Without filters the page cache will do, and HDF5's own would read whole chunks for a row.
-        self._file = h5py.File(path, "r", rdcc_nbytes=cache_bytes if header.filters else 0)
-        self._dataset = self._file[name]
-        most = max(1, _SLAB_BYTES * header.shape[0] // header.nbytes)
-        self._slab_rows = min(header.chunks[0], most) if header.chunks else most
+        self._file = h5py.File(column.path, "r", rdcc_nbytes=cache_bytes if column.filters else 0)
+        self._dataset = self._file[column.name]
+        most = max(1, _SLAB_BYTES // column.row_bytes)
+        self._slab_rows = min(column.chunk_rows, most) if column.chunks else most
 
     def read(self, indices: Indices, out: Rows) -> None:
         """Fill `out` with the rows at `indices`."""

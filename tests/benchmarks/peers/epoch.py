@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from helpers.mixing import distinct_labels
+
 from .fingerprints import Fingerprints
-from .mixing import distinct_if_shuffled, distinct_per_batch
 from .records import Proof, Source, Timing
 
 _PARTS = 100  # of the file, in which its order is measured more finely than by labels
@@ -64,8 +65,9 @@ def _judge(
     different = len(np.unique(order))
     dropped = size * max(1, source.workers)  # each worker may leave out a last, smaller batch
     left = recipe.count - different - wrong_rows
-    parts = order * _PARTS // recipe.count
     every = np.arange(recipe.count)
+    labels = _mixing(recipe.labels(order), recipe.labels(every), size)
+    parts = _mixing(order * _PARTS // recipe.count, every * _PARTS // recipe.count, size)
     return Proof(
         rows=len(order) + wrong_rows,
         whole=whole,
@@ -73,8 +75,22 @@ def _judge(
         wrong_labels=wrong_labels,
         repeated=len(order) - different,
         missing=left if whole and left >= dropped else 0,
-        labels_per_batch=distinct_per_batch(recipe.labels(order), size),
-        labels_if_shuffled=distinct_if_shuffled(np.bincount(recipe.labels(every)), size),
-        parts_per_batch=distinct_per_batch(parts, size),
-        parts_if_shuffled=distinct_if_shuffled(np.bincount(every * _PARTS // recipe.count), size),
+        labels_per_batch=labels[0],
+        labels_if_shuffled=labels[1],
+        parts_per_batch=parts[0],
+        parts_if_shuffled=parts[1],
     )
+
+
+def _mixing(
+    labels: NDArray[np.int64], every: NDArray[np.int64], batch_size: int
+) -> tuple[float, float]:
+    """Return how many labels a batch has, and how many after a full shuffle of the file.
+
+    A smaller batch at the end is left out, as some readers do: so all are held to one number.
+    """
+    if not len(labels):  # nothing that was handed out is in the file
+        return 0.0, distinct_labels(every, batch_size).full_shuffle
+    whole = len(labels) // batch_size * batch_size
+    mixing = distinct_labels(labels[: whole or len(labels)], batch_size, of=every)
+    return mixing.measured, mixing.full_shuffle

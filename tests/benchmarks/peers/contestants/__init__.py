@@ -76,18 +76,31 @@ _PATHS = (
     ("sampler", "BlockShuffleSampler"),
     ("dataset", "our datasets"),
 )
-OURS = tuple(
-    Contestant(
-        f"ours-{variant}-{store}",
-        f"{title}, {words}",
-        "ours",
-        store,
-        "ours",
-        variant,
-        in_table_only=variant != "blocks" and store != "npy",
-    )
-    for variant, title in _PATHS
-    for store, words in _FORMATS
+_PAST_CACHE = Contestant(
+    "ours-blocks-past",
+    "ShuffledBlocks, past_cache=True",
+    "ours",
+    "npy",
+    "ours",
+    "past",
+    caches=("cold",),  # in a memory limit it does so of itself, and a warm file would be its loss
+    in_table_only=True,
+)
+OURS = (
+    *(
+        Contestant(
+            f"ours-{variant}-{store}",
+            f"{title}, {words}",
+            "ours",
+            store,
+            "ours",
+            variant,
+            in_table_only=variant != "blocks" and store != "npy",
+        )
+        for variant, title in _PATHS
+        for store, words in _FORMATS
+    ),
+    _PAST_CACHE,
 )
 
 PLAIN = (

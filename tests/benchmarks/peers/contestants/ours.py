@@ -17,21 +17,24 @@ _BLOCK_BYTES = 1 << 20
 
 def load(source: Source, variant: str) -> Iterable[Batch]:
     """Return the loader of one variant: 'blocks' is the fast path, the others index a dataset."""
-    paths = {"blocks": _blocks, "sampler": _block_sampler, "dataset": _full_shuffle}
-    return paths[variant](source)
+    if variant in ("blocks", "past"):
+        return _blocks(source, past_cache=True if variant == "past" else None)
+    return _block_sampler(source) if variant == "sampler" else _full_shuffle(source)
 
 
-def _blocks(source: Source) -> Iterable[Batch]:
+def _blocks(source: Source, *, past_cache: bool | None) -> Iterable[Batch]:
     batches = ShuffledBlocks(
         source.rows_path,
         source.labels_path,
         batch_size=source.batch_size,
         mix_bytes=source.mix_bytes,
         seed=source.seed,
+        past_cache=past_cache,
     )
     if not source.workers:
         return batches
-    return batches.unpack(DataLoader(batches, batch_size=None, num_workers=source.workers))
+    loader = DataLoader(batches, batch_size=None, num_workers=source.workers, prefetch_factor=1)
+    return batches.unpack(loader)
 
 
 def _block_sampler(source: Source) -> Iterable[Batch]:

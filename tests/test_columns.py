@@ -8,7 +8,14 @@ import h5py
 import numpy as np
 import pytest
 
-from helpers.reading.files import check_unchanged, identify, read_hdf5_header, read_npy_header
+from helpers.reading.columns import (
+    check_unchanged,
+    fingerprint,
+    identify,
+    open_columns,
+    open_hdf5,
+    open_npy,
+)
 
 ROWS = np.arange(12, dtype=np.float32).reshape(4, 3)
 
@@ -40,9 +47,11 @@ def write_hdf5(path: Path) -> None:
 
 def test_the_header_says_where_the_rows_lie(tmp_path: Path) -> None:
     content = write_npy(tmp_path / "rows.npy")
-    header = read_npy_header(tmp_path / "rows.npy")
-    assert (header.shape, header.dtype.str, header.row_bytes) == ((4, 3), "<f4", 12)
-    second = content[header.offset + header.row_bytes :][: header.row_bytes]
+    column = open_npy(tmp_path / "rows.npy")
+    assert (column.shape, column.dtype.str, column.row_bytes) == ((4, 3), "<f4", 12)
+    assert (column.rows, column.chunks, column.chunk_rows, column.filters) == (4, None, 1, ())
+    assert column.offset is not None
+    second = content[column.offset + column.row_bytes :][: column.row_bytes]
     np.testing.assert_array_equal(np.frombuffer(second, np.float32), ROWS[1])
 
 
@@ -50,12 +59,12 @@ def test_the_header_says_where_the_rows_lie(tmp_path: Path) -> None:
 def test_both_versions_of_a_header_are_read(version: tuple[int, int], tmp_path: Path) -> None:
     with (tmp_path / "rows.npy").open("wb") as file:
         np.lib.format.write_array(file, ROWS, version=version)
-    assert read_npy_header(tmp_path / "rows.npy").shape == (4, 3)
+    assert open_npy(tmp_path / "rows.npy").shape == (4, 3)
 
 
 def test_one_axis_is_rows_of_single_values_in_any_order(tmp_path: Path) -> None:
     np.save(tmp_path / "labels.npy", np.asfortranarray(np.arange(5)))
-    assert read_npy_header(tmp_path / "labels.npy").row_bytes == 8
+    assert open_npy(tmp_path / "labels.npy").row_bytes == 8
 
 
 @pytest.mark.parametrize(
@@ -78,20 +87,20 @@ def test_an_array_that_is_no_rows_of_numbers_is_named(
 ) -> None:
     write_npy(tmp_path / "rows.npy", array)
     with pytest.raises(ValueError, match=message) as raised:
-        read_npy_header(tmp_path / "rows.npy")
+        open_npy(tmp_path / "rows.npy")
     assert str(tmp_path / "rows.npy") in str(raised.value)
 
 
 def test_python_objects_are_named_and_never_unpickled(tmp_path: Path) -> None:
     write_npy(tmp_path / "objects.npy", np.array([Explodes()], object), allow_pickle=True)
     with pytest.raises(ValueError, match="never unpickled here: save an array of numbers"):
-        read_npy_header(tmp_path / "objects.npy")
+        open_npy(tmp_path / "objects.npy")
 
 
 def test_a_pickle_that_pretends_to_be_an_array_is_named_and_never_unpickled(tmp_path: Path) -> None:
     (tmp_path / "rows.npy").write_bytes(pickle.dumps(Explodes()))
     with pytest.raises(ValueError, match="a Python pickle, which is never opened here"):
-        read_npy_header(tmp_path / "rows.npy")
+        open_npy(tmp_path / "rows.npy")
 
 
 @pytest.mark.parametrize(
@@ -114,11 +123,11 @@ def test_a_damaged_or_foreign_file_is_named(
     path = tmp_path / "rows.npy"
     path.write_bytes(change(write_npy(path)))
     with pytest.raises(ValueError, match=message) as raised:
-        read_npy_header(path)
+        open_npy(path)
     assert str(path) in str(raised.value)
 
 
-@pytest.mark.parametrize("read", [read_npy_header, lambda path: read_hdf5_header(path, "rows")])
+@pytest.mark.parametrize("read", [open_npy, lambda path: open_hdf5(path, "rows")])
 def test_a_missing_file_and_a_folder_are_named(
     read: Callable[[Path], object], tmp_path: Path
 ) -> None:
@@ -131,24 +140,24 @@ def test_a_missing_file_and_a_folder_are_named(
 # HDF5
 
 
-def test_an_hdf5_header_tells_the_layout(tmp_path: Path) -> None:
+def test_an_hdf5_column_tells_the_layout(tmp_path: Path) -> None:
     write_hdf5(tmp_path / "data.h5")
-    rows = read_hdf5_header(tmp_path / "data.h5", "rows")
-    assert (rows.shape, rows.dtype.str, rows.nbytes) == ((4, 3), "<f4", 48)
-    assert (rows.chunks, rows.filters) == (None, ())
+    rows = open_hdf5(tmp_path / "data.h5", "rows")
+    assert (rows.shape, rows.dtype.str, rows.row_bytes) == ((4, 3), "<f4", 12)
+    assert (rows.rows, rows.chunks, rows.chunk_rows, rows.filters) == (4, None, 1, ())
     assert rows.offset is not None
     found = (tmp_path / "data.h5").read_bytes()[rows.offset :][:48]
     assert found == ROWS.tobytes()
-    packed = read_hdf5_header(tmp_path / "data.h5", "packed")
-    assert (packed.chunks, packed.filters) == ((2, 3), ("shuffle", "deflate"))
+    packed = open_hdf5(tmp_path / "data.h5", "packed")
+    assert (packed.chunks, packed.chunk_rows, packed.filters) == ((2, 3), 2, (2, 1))
     assert packed.offset is None
-    assert read_hdf5_header(tmp_path / "data.h5", "unwritten").offset is None
+    assert open_hdf5(tmp_path / "data.h5", "unwritten").offset is None
 
 
 def test_the_offset_counts_a_block_of_the_users_own(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "data.h5", "w", userblock_size=512) as file:
         file["rows"] = ROWS
-    offset = read_hdf5_header(tmp_path / "data.h5", "rows").offset
+    offset = open_hdf5(tmp_path / "data.h5", "rows").offset
     assert (tmp_path / "data.h5").read_bytes()[offset:][:48] == ROWS.tobytes()
 
 
@@ -156,7 +165,7 @@ def test_rows_in_another_file_have_no_offset(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "data.h5", "w") as file:
         external = [(str(tmp_path / "raw"), 0, ROWS.nbytes)]
         file.create_dataset("rows", data=ROWS, external=external)
-    assert read_hdf5_header(tmp_path / "data.h5", "rows").offset is None
+    assert open_hdf5(tmp_path / "data.h5", "rows").offset is None
 
 
 @pytest.mark.parametrize(
@@ -173,7 +182,7 @@ def test_rows_in_another_file_have_no_offset(tmp_path: Path) -> None:
 def test_a_dataset_that_will_not_do_is_named(name: str, message: str, tmp_path: Path) -> None:
     write_hdf5(tmp_path / "data.h5")
     with pytest.raises(ValueError, match=message):
-        read_hdf5_header(tmp_path / "data.h5", name)
+        open_hdf5(tmp_path / "data.h5", name)
 
 
 def test_a_filter_that_is_not_installed_is_named(
@@ -182,21 +191,21 @@ def test_a_filter_that_is_not_installed_is_named(
     write_hdf5(tmp_path / "data.h5")
     monkeypatch.setattr(h5py.h5z, "filter_avail", lambda code: code != 1)
     with pytest.raises(ValueError, match=r"filter 1 \(deflate\).*install hdf5plugin and import"):
-        read_hdf5_header(tmp_path / "data.h5", "packed")
+        open_hdf5(tmp_path / "data.h5", "packed")
 
 
 @pytest.mark.parametrize("content", [b"", b"no HDF5", ROWS.tobytes()])
 def test_a_foreign_file_is_no_hdf5(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "data.h5").write_bytes(content)
     with pytest.raises(ValueError, match=r"data.h5 cannot be read as HDF5 .*: close whatever"):
-        read_hdf5_header(tmp_path / "data.h5", "rows")
+        open_hdf5(tmp_path / "data.h5", "rows")
 
 
 def test_a_truncated_hdf5_file_is_named(tmp_path: Path) -> None:
     write_hdf5(tmp_path / "data.h5")
     os.truncate(tmp_path / "data.h5", (tmp_path / "data.h5").stat().st_size - 100)
     with pytest.raises(ValueError, match=r"data.h5 cannot be read as HDF5 \(.*truncated"):
-        read_hdf5_header(tmp_path / "data.h5", "rows")
+        open_hdf5(tmp_path / "data.h5", "rows")
 
 
 # Changes
@@ -223,19 +232,51 @@ def test_a_change_of_the_file_is_noticed_and_named(
 ) -> None:
     path = tmp_path / "rows.npy"
     write_npy(path)
-    noted = read_npy_header(path).identity
-    check_unchanged(path, noted)
+    column = open_npy(path)
+    check_unchanged(column)
     change(path)
     with pytest.raises(RuntimeError, match=message) as raised:
-        check_unchanged(path, noted)
+        check_unchanged(column)
     assert str(path) in str(raised.value)
 
 
 def test_an_open_file_has_the_identity_of_its_path(tmp_path: Path) -> None:
     write_npy(tmp_path / "rows.npy")
-    noted = identify(tmp_path / "rows.npy")
-    with (tmp_path / "rows.npy").open("rb") as file:
-        replace(tmp_path / "rows.npy")
-        check_unchanged(tmp_path / "rows.npy", noted, file.fileno())
+    column = open_npy(tmp_path / "rows.npy")
+    with column.path.open("rb") as file:
+        assert identify(file.fileno()) == identify(column.path) == column.identity
+        replace(column.path)
+        check_unchanged(column, file.fileno())
         with pytest.raises(RuntimeError, match="was replaced"):
-            check_unchanged(tmp_path / "rows.npy", noted)
+            check_unchanged(column)
+
+
+def test_a_fingerprint_is_of_what_the_file_holds(tmp_path: Path) -> None:
+    content = write_npy(tmp_path / "rows.npy")
+    noted = fingerprint(tmp_path / "rows.npy")
+    replace(tmp_path / "rows.npy")
+    assert fingerprint(tmp_path / "rows.npy") == noted
+    for other in (content[:-1] + b"x", content + bytes(1)):
+        (tmp_path / "rows.npy").write_bytes(other)
+        assert fingerprint(tmp_path / "rows.npy") != noted
+    (tmp_path / "short").write_bytes(bytes(100_000))
+    (tmp_path / "long").write_bytes(bytes(100_001))
+    assert fingerprint(tmp_path / "short") != fingerprint(tmp_path / "long")
+
+
+# Rows and their labels
+
+
+def test_the_ending_of_a_name_tells_the_format(tmp_path: Path) -> None:
+    write_npy(tmp_path / "rows.npy")
+    write_hdf5(tmp_path / "data")
+    pair = open_columns(tmp_path / "rows.npy", "ignored", tmp_path / "data", "inside/labels")
+    assert [(column.name, column.rows) for column in pair] == [("", 4), ("inside/labels", 4)]
+    assert len(open_columns(tmp_path / "data", "packed", None, "ignored")) == 1
+
+
+def test_labels_of_other_rows_are_named(tmp_path: Path) -> None:
+    write_npy(tmp_path / "labels.npy", np.arange(5))
+    write_hdf5(tmp_path / "data")
+    with pytest.raises(ValueError, match=r"data has 4 rows, and .*labels.npy 5 labels: pass the"):
+        open_columns(tmp_path / "data", "rows", tmp_path / "labels.npy", "ignored")

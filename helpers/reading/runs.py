@@ -1,0 +1,218 @@
+"""Runs: any rows of a column that lie side by side, read by any thread into the caller's array.
+
+Where rows lie in the file as they do in memory (.npy, HDF5 without filters) they are read straight
+into the array, past every library. Chunks compressed with gzip are read raw and decompressed here,
+because zlib lets other threads run meanwhile. Whatever else HDF5 can read goes through h5py, which
+serves one thread at a time.
+
+For a file that RAM cannot hold, the page cache is only work: its pages push each other out before
+they are wanted again. Past it the disk itself writes into our memory. It does so page by page, and
+is slow where these lie scattered; so they are read into a desk that lies in huge pages.
+"""
+
+import mmap
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from io import FileIO
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from helpers.looking.ram import available_ram_bytes
+from helpers.order import Run
+from helpers.reading.columns import Column, check_unchanged
+
+Rows = NDArray[Any]
+Bytes = NDArray[np.uint8]
+Read = Callable[[int, Rows], None]  # fills an array with the rows from a first one on
+
+_DEFLATE, _SHUFFLE = 1, 2  # HDF5's numbers for its filters
+_READABLE_FILTERS = {(), (_DEFLATE,), (_SHUFFLE, _DEFLATE)}
+_PAGE = 4096  # past the page cache, a read begins and ends with one, in the file and in memory
+_HUGE_PAGE = 1 << 21
+_DESK_BYTES = 1 << 20  # of each thread; at this size the disks that we tried are at their best
+_SMALL_BYTES = 1 << 16  # of a run: what it costs is to ask for it, not to read it
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A column whose place in the file is known now: chunks of whole rows, or one piece."""
+
+    column: Column
+    chunk_rows: int
+    offsets: NDArray[np.int64] | None  # of the chunks; None where only HDF5 can find or decode them
+    sizes: NDArray[np.int64]  # in the file
+    past_cache: bool
+
+
+def find_source(column: Column, run_rows: int, past_cache: bool | None = None) -> Source:
+    """Find where a column lies that is to be read in runs of about `run_rows`.
+
+    Past the page cache, as `past_cache` says, or if free RAM cannot hold the file. But small runs
+    always go through it, because for them the system has to look ahead.
+    """
+    check_unchanged(column)
+    if past_cache is None:
+        past_cache = column.identity.size > available_ram_bytes()
+    past_cache = past_cache and run_rows * column.row_bytes > _SMALL_BYTES and _can_bypass(column)
+    if column.offset is None:
+        return _find_chunks(column, past_cache)
+    offset, size = np.array([[column.offset], [column.rows * column.row_bytes]])
+    return Source(column, column.rows, offset, size, past_cache)
+
+
+def announce(source: Source, runs: list[Run]) -> None:
+    """Tell the system which runs are wanted soon, where it may not see it from the reading."""
+    column = source.column
+    if column.offset is None or source.past_cache or not hasattr(os, "posix_fadvise"):
+        return
+    with _open(column, past_cache=False) as file:
+        for start, stop in runs:
+            size = (stop - start) * column.row_bytes
+            if size <= _SMALL_BYTES:
+                first = column.offset + start * column.row_bytes
+                os.posix_fadvise(file.fileno(), first, size, os.POSIX_FADV_WILLNEED)
+
+
+def make_desks(count: int) -> list[Bytes]:
+    """Return memory for so many threads to read past the page cache into."""
+    memory = mmap.mmap(-1, count * _DESK_BYTES + _HUGE_PAGE, **_private())
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with suppress(OSError):  # a kernel without huge pages
+            memory.madvise(mmap.MADV_HUGEPAGE)
+    whole = np.frombuffer(memory, np.uint8)
+    first = -whole.ctypes.data % _HUGE_PAGE
+    return [whole[first + number * _DESK_BYTES :][:_DESK_BYTES] for number in range(count)]
+
+
+@contextmanager
+def open_source(source: Source, desk: Bytes) -> Iterator[Read]:
+    """Open a column for one thread.
+
+    Raises RuntimeError where the file is not the one that was noted.
+    """
+    column = source.column
+    if source.offsets is None:
+        import h5py  # slow to import, and .npy files do without it
+
+        check_unchanged(column)
+        # Runs are read whole and once: a cache of chunks would only take memory.
+        with h5py.File(column.path, "r", rdcc_nbytes=0) as opened:
+            yield partial(_read_through_library, opened[column.name])
+    else:
+        with _open(column, past_cache=source.past_cache) as file:
+            check_unchanged(column, file.fileno())
+            read_at = (
+                partial(_read_pages, file, desk) if source.past_cache else partial(_read, file)
+            )
+            yield partial(_read_run, read_at, source)
+
+
+def _private() -> dict[str, int]:
+    return {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if os.name == "posix" else {}
+
+
+def _open(column: Column, *, past_cache: bool) -> FileIO:
+    extra = os.O_DIRECT if past_cache else 0
+
+    def opener(path: str, flags: int) -> int:
+        return os.open(path, flags | extra)
+
+    try:
+        return open(column.path, "rb", buffering=0, opener=opener)
+    except FileNotFoundError:
+        check_unchanged(column)  # says that it was removed
+        raise
+
+
+def _can_bypass(column: Column) -> bool:
+    """Return whether the file system can, by trying: on Linux most of those on disks do."""
+    try:
+        with _open(column, past_cache=True) as file:
+            _read_pages(file, make_desks(1)[0], 0, np.empty(1, np.uint8))
+    except (AttributeError, OSError):  # no such flag, no such reading
+        return False
+    return True
+
+
+def _find_chunks(column: Column, past_cache: bool) -> Source:
+    import h5py
+
+    offsets, sizes, masks = np.zeros((3, -(-column.rows // column.chunk_rows)), np.int64)
+    unknown = Source(column, column.chunk_rows, None, sizes, past_cache=False)
+    whole_rows = column.chunks is not None and column.chunks[1:] == column.shape[1:]
+    if not whole_rows or column.filters not in _READABLE_FILTERS:
+        return unknown
+
+    def note(chunk: Any) -> None:
+        number = chunk.chunk_offset[0] // column.chunk_rows
+        offsets[number], sizes[number] = chunk.byte_offset, chunk.size
+        masks[number] = chunk.filter_mask
+
+    with h5py.File(column.path, "r") as file:
+        file[column.name].id.chunk_iter(note)
+    if not sizes.all() or masks.any():  # chunks never written, or stored past their filters
+        return unknown
+    return Source(column, column.chunk_rows, offsets, sizes, past_cache)
+
+
+def _read_through_library(dataset: Any, first: int, out: Rows) -> None:
+    dataset.read_direct(out, np.s_[first : first + len(out)])
+
+
+def _read_run(read_at: Callable[[int, Bytes], None], source: Source, first: int, out: Rows) -> None:
+    assert source.offsets is not None
+    done = 0
+    while done < len(out):
+        number, skipped = divmod(first + done, source.chunk_rows)
+        part = out[done : done + source.chunk_rows - skipped]
+        offset, skipped_bytes = int(source.offsets[number]), skipped * source.column.row_bytes
+        if source.column.filters:
+            packed = np.empty(source.sizes[number], np.uint8)
+            read_at(offset, packed)
+            items = _unpack(packed, source)[skipped_bytes // out.itemsize :]
+            part.reshape(-1).view(np.uint8).reshape(-1, out.itemsize)[:] = items[: part.size]
+        else:
+            read_at(offset + skipped_bytes, part.reshape(-1).view(np.uint8))
+        done += len(part)
+
+
+def _unpack(packed: Bytes, source: Source) -> Bytes:
+    """Return the items of a chunk, each as its bytes."""
+    size, item_bytes = source.chunk_rows * source.column.row_bytes, source.column.dtype.itemsize
+    whole = np.frombuffer(zlib.decompress(packed.data, bufsize=size), np.uint8)
+    if len(whole) != size:
+        raise OSError(f"a chunk of {size:,} bytes has {len(whole):,}")
+    if _SHUFFLE in source.column.filters:  # the first bytes of all items, then their second ones
+        return whole.reshape(item_bytes, -1).T
+    return whole.reshape(-1, item_bytes)
+
+
+def _read(file: FileIO, offset: int, into: Bytes) -> None:
+    file.seek(offset)
+    while len(into):  # one call may read less than was asked for
+        count = file.readinto(into.data)
+        _check_end(count, into)
+        into = into[count:]
+
+
+def _read_pages(file: FileIO, desk: Bytes, offset: int, into: Bytes) -> None:
+    while len(into):
+        skipped = offset % _PAGE
+        file.seek(offset - skipped)
+        pages = -(-(skipped + len(into)) // _PAGE)
+        count = file.readinto(desk[: pages * _PAGE].data) - skipped
+        _check_end(count, into)
+        part = desk[skipped : skipped + count][: len(into)]
+        into[: len(part)] = part
+        into, offset = into[len(part) :], offset + len(part)
+
+
+def _check_end(count: int, into: Bytes) -> None:
+    if count <= 0:
+        raise OSError(f"the file ended {len(into):,} bytes too early")

@@ -1,0 +1,401 @@
+import mmap
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from helpers.page_cache import evict, resident_bytes
+from helpers.reading import runs
+from helpers.reading.columns import Column, open_hdf5, open_npy
+from helpers.reading.runs import Read, Rows, announce, find_source, make_desks, open_source
+
+ROWS = 1000
+VALUES = np.random.default_rng(0).normal(size=(ROWS, 6, 4)).astype(np.float32)
+LAYOUTS: dict[str, dict[str, Any]] = {
+    "contiguous": {},
+    "chunked": {"chunks": (48, 6, 4)},
+    "gzip": {"chunks": (48, 6, 4), "compression": "gzip"},
+    "shuffle and gzip": {"chunks": (48, 6, 4), "compression": "gzip", "shuffle": True},
+    "lzf": {"chunks": (48, 6, 4), "compression": "lzf"},
+    "gzip and checksum": {"chunks": (48, 6, 4), "compression": "gzip", "fletcher32": True},
+    "rows cut across": {"chunks": (48, 2, 4), "compression": "gzip"},
+    "one chunk larger than the data": {"chunks": (1000, 6, 4), "maxshape": (None, 6, 4)},
+}
+READ_BY_THE_LIBRARY = {"lzf", "gzip and checksum", "rows cut across"}
+
+MIB = 1 << 20
+BYTES = np.random.default_rng(0).integers(0, 256, 3 * MIB + 1003, np.uint8)  # ends within a page
+
+
+def write_hdf5(path: Path, values: NDArray[Any], **layout: Any) -> Path:
+    with h5py.File(path, "w") as file:
+        file.create_dataset("rows", data=values, **layout)
+    return path
+
+
+def open_column(path: Path) -> Column:
+    return open_npy(path) if path.suffix == ".npy" else open_hdf5(path, "rows")
+
+
+def read(path: Path, start: int, stop: int) -> Rows:
+    column = open_column(path)
+    out = np.full((stop - start, *column.shape[1:]), 7, column.dtype)
+    with open_source(find_source(column, stop - start), make_desks(1)[0]) as into:
+        into(start, out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Column:
+    """Make a file with rows of one byte, several times as large as a desk."""
+    path = tmp_path_factory.mktemp("runs") / "x.npy"
+    np.save(path, BYTES)
+    return open_npy(path)
+
+
+def can_bypass(path: Path) -> bool:
+    """Return whether the file system can. Not asked of our own code: a defect would skip tests."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_DIRECT)
+    except (AttributeError, OSError):
+        return False
+    try:
+        return os.preadv(file, [mmap.mmap(-1, 4096)], 0) > 0
+    except OSError:
+        return False
+    finally:
+        os.close(file)
+
+
+@contextmanager
+def opened(column: Column, *, past_cache: bool) -> Iterator[Read]:
+    if past_cache and not can_bypass(column.path):
+        pytest.skip("this file system reads through the page cache only")
+    source = find_source(column, len(BYTES), past_cache)
+    assert source.past_cache == past_cache
+    with open_source(source, make_desks(2)[1]) as into:
+        yield into
+
+
+# What is read
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("past_cache", [False, True])
+def test_any_run_of_rows_is_right_in_every_layout(
+    past_cache: bool, layout: str, tmp_path: Path
+) -> None:
+    path = write_hdf5(tmp_path / "x.h5", VALUES, **LAYOUTS[layout])
+    source = find_source(open_column(path), ROWS, past_cache)
+    assert (source.offsets is None) == (layout in READ_BY_THE_LIBRARY)
+    direct = past_cache and layout not in READ_BY_THE_LIBRARY and can_bypass(path)
+    assert source.past_cache == direct
+    with open_source(source, make_desks(1)[0]) as into:
+
+        @settings(max_examples=60, deadline=None)
+        @given(st.integers(0, ROWS - 1), st.integers(1, ROWS))
+        def check(start: int, count: int) -> None:
+            out = np.empty_like(VALUES[start : start + count])
+            into(start, out)
+            np.testing.assert_array_equal(out, VALUES[start : start + count])
+
+        check()
+
+
+@pytest.mark.parametrize("dtype", ["u1", "?", "i8", "f2", "f8", "c8"])
+@pytest.mark.parametrize("shape", [(100,), (100, 3), (100, 2, 3, 2)])
+def test_every_type_and_shape_is_read_from_both_formats(
+    dtype: str, shape: tuple[int, ...], tmp_path: Path
+) -> None:
+    values = np.random.default_rng(0).integers(0, 200, shape).astype(dtype)
+    np.save(tmp_path / "x.npy", values)
+    zipped = {"chunks": (7, *shape[1:]), "compression": "gzip", "shuffle": True}
+    for path in (tmp_path / "x.npy", write_hdf5(tmp_path / "x.h5", values, **zipped)):
+        found = read(path, 5, 93)
+        assert found.dtype == values.dtype
+        np.testing.assert_array_equal(found, values[5:93])
+
+
+def test_chunks_that_were_never_written_read_as_the_fill_value(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        rows = file.create_dataset("rows", (100, 3), "f4", chunks=(10, 3), compression="gzip")
+        rows[20:30] = 1
+    assert read(tmp_path / "x.h5", 0, 100).sum() == 30
+
+
+def test_chunks_stored_past_their_filter_are_right(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        rows = file.create_dataset("rows", (20, 3), "f4", chunks=(10, 3), compression="gzip")
+        rows[:] = 1
+        rows.id.write_direct_chunk((10, 0), np.full((10, 3), 2, np.float32).tobytes(), 1)
+    assert read(tmp_path / "x.h5", 0, 20).sum() == 30 + 60
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "gzip"])
+def test_a_file_with_a_user_block_is_right(layout: str, tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "x.h5", "w", userblock_size=1024) as file:
+        file.create_dataset("rows", data=VALUES, **LAYOUTS[layout])
+    np.testing.assert_array_equal(read(tmp_path / "x.h5", 3, 700), VALUES[3:700])
+
+
+def test_a_damaged_chunk_is_an_error(tmp_path: Path) -> None:
+    path = write_hdf5(tmp_path / "x.h5", VALUES, **LAYOUTS["gzip"])
+    with h5py.File(path, "r+") as file:
+        file["rows"].id.write_direct_chunk((48, 0, 0), b"not zlib")
+    with pytest.raises(zlib.error):
+        read(path, 40, 60)
+    with h5py.File(path, "r+") as file:
+        file["rows"].id.write_direct_chunk((48, 0, 0), zlib.compress(b"too short"))
+    with pytest.raises(OSError, match="has 9"):
+        read(path, 40, 60)
+
+
+def shrink(path: Path) -> None:
+    os.truncate(path, path.stat().st_size - 1)
+
+
+def put_another_in_its_place(path: Path) -> None:
+    other = path.with_name("other")
+    other.write_bytes(path.read_bytes())
+    other.replace(path)
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "gzip", "lzf"])
+@pytest.mark.parametrize(
+    ("change", "message"), [(shrink, "shrank"), (put_another_in_its_place, "was replaced")]
+)
+def test_a_file_that_is_not_the_one_noted_is_not_read(
+    change: Callable[[Path], None], message: str, layout: str, tmp_path: Path
+) -> None:
+    path = write_hdf5(tmp_path / "x.h5", VALUES, **LAYOUTS[layout])
+    column = open_column(path)
+    source = find_source(column, ROWS)
+    change(path)
+    with pytest.raises(RuntimeError, match=message):
+        find_source(column, ROWS)
+    with pytest.raises(RuntimeError, match=message), open_source(source, make_desks(1)[0]):
+        pass
+
+
+# Through the page cache, and past it
+
+
+@pytest.mark.parametrize("past_cache", [False, True])
+def test_any_bytes_are_right_through_the_page_cache_and_past_it(
+    past_cache: bool, many: Column
+) -> None:
+    with opened(many, past_cache=past_cache) as into:
+
+        @settings(max_examples=150, deadline=None)
+        @given(st.integers(0, len(BYTES) - 1), st.integers(1, len(BYTES)))
+        @example(0, len(BYTES))
+        @example(4096 - 128, 4096)  # a page of the file: the header takes 128 bytes
+        @example(4095, 2)
+        @example(1, 2 * MIB)
+        @example(len(BYTES) - 1, 1)
+        @example(len(BYTES) - MIB - 1, MIB + 1)
+        def check(start: int, count: int) -> None:
+            wanted = BYTES[start : start + count]
+            found = ~wanted
+            into(start, found)
+            np.testing.assert_array_equal(found, wanted)
+
+        check()
+
+
+@pytest.mark.parametrize("past_cache", [False, True])
+def test_a_reading_writes_nowhere_but_where_it_was_asked_to(past_cache: bool, many: Column) -> None:
+    room = np.zeros(2 * MIB, np.uint8)
+    with opened(many, past_cache=past_cache) as into:
+        into(77, room[1000:-1000])
+    np.testing.assert_array_equal(room[1000:-1000], BYTES[77:][: 2 * MIB - 2000])
+    assert not room[:1000].any()
+    assert not room[-1000:].any()
+
+
+class Hesitant(FileIO):
+    """Reads less than it was asked for, as the system may."""
+
+    def readinto(self, buffer: Any) -> int:
+        return super().readinto(memoryview(buffer)[:5000])
+
+
+@pytest.mark.parametrize("past_cache", [False, True])
+def test_a_reading_goes_on_where_the_system_has_stopped(
+    past_cache: bool, many: Column, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "_open", lambda column, past_cache: Hesitant(column.path))
+    found = np.zeros(20_000, np.uint8)
+    with opened(many, past_cache=past_cache) as into:
+        into(333, found)
+    np.testing.assert_array_equal(found, BYTES[333:20_333])
+
+
+@pytest.mark.parametrize("past_cache", [False, True])
+def test_a_file_that_ends_under_the_reading_is_an_error(past_cache: bool, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", BYTES)
+    with opened(open_npy(tmp_path / "x.npy"), past_cache=past_cache) as into:
+        os.truncate(tmp_path / "x.npy", 128 + len(BYTES) - 11)
+        with pytest.raises(OSError, match="the file ended 11 bytes too early"):
+            into(0, np.empty_like(BYTES))
+
+
+def test_only_what_is_read_through_the_page_cache_stays_in_it(many: Column) -> None:
+    if evict(many.path).resident_after != 0:
+        pytest.skip("this system cannot drop a file from its page cache")
+    with opened(many, past_cache=True) as into:
+        into(0, np.empty_like(BYTES))
+    assert resident_bytes(many.path) == 0
+    with opened(many, past_cache=False) as into:
+        into(0, np.empty_like(BYTES))
+    assert resident_bytes(many.path) not in (None, 0)
+
+
+def test_a_file_larger_than_free_ram_is_read_past_the_page_cache(
+    many: Column, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "_can_bypass", lambda column: True)
+    for ram, past_cache in ((many.identity.size, False), (many.identity.size - 1, True)):
+        monkeypatch.setattr(runs, "available_ram_bytes", lambda ram=ram: ram)
+        assert find_source(many, MIB).past_cache == past_cache
+        assert find_source(many, MIB, past_cache=True).past_cache
+        assert not find_source(many, MIB, past_cache=False).past_cache
+
+
+@pytest.mark.parametrize("path", ["x.npy", "x.h5"])
+def test_small_runs_are_never_read_past_the_page_cache(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = np.zeros((300, 256), np.float32)  # rows of 1 KiB
+    np.save(tmp_path / "x.npy", values)
+    write_hdf5(tmp_path / "x.h5", values, chunks=(100, 256), compression="gzip")
+    column = open_column(tmp_path / path)
+    monkeypatch.setattr(runs, "_can_bypass", lambda column: True)
+    monkeypatch.setattr(runs, "available_ram_bytes", lambda: 0)
+    for past_cache in (None, True):
+        assert not find_source(column, 64, past_cache).past_cache
+        assert find_source(column, 65, past_cache).past_cache
+
+
+def refuse(*_: Any) -> int:
+    raise OSError(22, "Invalid argument")
+
+
+def test_a_file_system_that_cannot_read_past_its_cache_is_noticed(
+    many: Column, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refuse)
+        assert not find_source(many, MIB, past_cache=True).past_cache
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "_read_pages", refuse)  # some open it, and fail to read
+        assert not find_source(many, MIB, past_cache=True).past_cache
+    with monkeypatch.context() as patch:
+        patch.delattr(os, "O_DIRECT", raising=False)
+        assert not find_source(many, MIB, past_cache=True).past_cache
+
+
+def test_desks_lie_apart_in_huge_pages() -> None:
+    desks = make_desks(5)
+    starts = [desk.ctypes.data for desk in desks]
+    assert [len(desk) for desk in desks] == [MIB] * 5
+    assert starts == [starts[0] + MIB * number for number in range(5)]
+    assert starts[0] % (2 * MIB) == 0
+    for number, desk in enumerate(desks):
+        desk[:] = number
+    assert [set(desk.tolist()) for desk in desks] == [{number} for number in range(5)]
+
+
+class WithoutHugePages(mmap.mmap):
+    def madvise(self, *_: Any) -> None:
+        refuse()
+
+
+def test_desks_are_page_aligned_where_there_are_no_huge_pages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(mmap, "mmap", WithoutHugePages)
+        refused = make_desks(2)
+    monkeypatch.delattr(mmap, "MADV_HUGEPAGE", raising=False)
+    for desk in refused + make_desks(2):
+        assert (len(desk), desk.ctypes.data % 4096, desk.flags.writeable) == (MIB, 0, True)
+
+
+# What is announced
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """Note what the system is asked for, instead of asking it."""
+    found: list[tuple[int, ...]] = []
+    monkeypatch.setattr(os, "POSIX_FADV_WILLNEED", 3, raising=False)
+    monkeypatch.setattr(
+        os, "posix_fadvise", lambda file, *advice: found.append(advice), raising=False
+    )
+    return found
+
+
+@pytest.fixture
+def kibibytes(tmp_path: Path) -> Column:
+    """Make a file with 300 rows of 1 KiB."""
+    np.save(tmp_path / "x.npy", np.zeros((300, 256), np.float32))
+    return open_npy(tmp_path / "x.npy")
+
+
+def test_small_runs_are_announced_and_large_ones_are_not(
+    kibibytes: Column, asked: list[tuple[int, ...]]
+) -> None:
+    source = find_source(kibibytes, 64, past_cache=False)
+    announce(source, [(3, 4), (10, 74), (100, 165), (299, 300)])
+    assert asked == [
+        (128 + 3 * 1024, 1024, 3),
+        (128 + 10 * 1024, 64 * 1024, 3),
+        (128 + 299 * 1024, 1024, 3),
+    ]
+
+
+def test_rows_of_hdf5_in_one_piece_are_announced_where_they_lie(
+    tmp_path: Path, asked: list[tuple[int, ...]]
+) -> None:
+    column = open_column(write_hdf5(tmp_path / "x.h5", VALUES))
+    announce(find_source(column, 10), [(20, 30)])
+    [(offset, size, _)] = asked
+    assert column.path.read_bytes()[offset:][:size] == VALUES[20:30].tobytes()
+
+
+@pytest.mark.parametrize("layout", ["chunked", "gzip", "lzf"])
+def test_chunks_are_not_announced(
+    layout: str, tmp_path: Path, asked: list[tuple[int, ...]]
+) -> None:
+    column = open_column(write_hdf5(tmp_path / "x.h5", VALUES, **LAYOUTS[layout]))
+    announce(find_source(column, 10), [(0, 10)])
+    assert not asked
+
+
+def test_what_is_read_past_the_page_cache_is_not_announced(
+    kibibytes: Column, asked: list[tuple[int, ...]]
+) -> None:
+    source = replace(find_source(kibibytes, 100, past_cache=False), past_cache=True)
+    announce(source, [(0, 10)])
+    assert not asked
+
+
+def test_nothing_is_announced_where_the_system_takes_no_advice(
+    kibibytes: Column, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = find_source(kibibytes, 10, past_cache=False)
+    monkeypatch.delattr(os, "posix_fadvise", raising=False)
+    kibibytes.path.unlink()  # so that nobody opens it for nothing
+    announce(source, [(0, 10)])
