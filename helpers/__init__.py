@@ -9,8 +9,8 @@
 What stands behind a line of modules is in the folders named beside it. A DataLoader worker that
 needs `track` must not pay for matplotlib, so nothing is imported here until it is asked for.
 
-From a file larger than RAM to shuffled batches, in one line: `blocks.ShuffledBlocks(path)`. With a
-DataLoader and indices of your own: `datasets.NpyDataset(path)` or `Hdf5Dataset(path, name)`.
+From a file larger than RAM to shuffled batches: `ShuffledBlocks("rows.npy", "labels.npy")`. With a
+DataLoader and indices of your own: `NpyDataset("rows.npy")` or `Hdf5Dataset("data.h5", "rows")`.
 """
 
 import importlib

@@ -1,18 +1,25 @@
 """The fast path: shuffled batches of rows out of a file larger than RAM, ready to train on.
 
-    batches = ShuffledBlocks("rows.npy", "labels.npy", batch_size=256, mix_bytes="128 MiB")
+    batches = ShuffledBlocks("rows.npy", "labels.npy", batch_size=256, mix_bytes="1 GiB")
     for epoch in range(10):
         batches.set_epoch(epoch)
         for rows, labels in batches:
             ...
 
-Labels in the same HDF5 file: ShuffledBlocks("data.h5", "data.h5"). Threads read whole blocks of
-rows ahead, and each value is copied twice: from the file into a mix of blocks, from there into its
-batch. So no DataLoader is needed. Its workers can take over the reading and decompressing, where
-the loop itself needs much of Python:
+Two arrays of one HDF5 file: ShuffledBlocks("data.h5", rows_name="x", labels_name="y").
+
+Threads read whole blocks of rows ahead into a mix of blocks, and batches are copied out of the mix.
+No DataLoader is needed. If your loop keeps Python busy, let the workers of one read and decompress:
 
     loader = DataLoader(batches, batch_size=None, num_workers=2, prefetch_factor=1)
-    for rows, labels in batches.unpack(loader):
+    for rows, labels in batches.unpack(loader):           # in each epoch, behind set_epoch
+        ...
+
+After a crash, with the state that was saved with the model:
+
+    batches.load_state_dict(state)
+    for epoch in range(state["epoch"], 10):
+        batches.set_epoch(epoch)                          # the same epoch keeps its place
         ...
 
 Where to read on: `helpers.order` (which rows when), `reading.mixes` (the threads), `reading.runs`
@@ -20,9 +27,9 @@ Where to read on: `helpers.order` (which rows when), `reading.mixes` (the thread
 """
 
 import shutil
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
@@ -42,26 +49,47 @@ Batch = Any  # a tensor of rows, or a tuple of rows and labels
 # Of the order, without which no state can be resumed. numpy may shuffle otherwise in a new version.
 _VERSION = "2, numpy " + ".".join(np.__version__.split(".")[:2])
 _PLACE_BYTES = 8  # of a row in its mix
-# A read of this size had the disks that we tried at their best. With the page that it begins in, a
-# block just fits what a thread has to read into past the page cache.
+# 1 MiB less a page: a read of this size had the disk that we tried at its best, and wherever in a
+# page it begins, it fits one bounce buffer.
 _BLOCK_BYTES = (1 << 20) - 4096
 _FEWEST_BLOCKS = 64  # in a mix, where their size is chosen here: so many mix sorted labels well
 _MOST_THREADS = 64
+_PLACE = ("batches", "epoch", "mixed_blocks")  # what differs from state to state of one reader
+
+
+@dataclass
+class _Place:
+    """Where an iteration is: behind so many batches of this order."""
+
+    order: BlockShuffleSampler
+    batches: int
 
 
 class ShuffledBlocks(IterableDataset[Batch]):
     """Batches of a file's rows, or of `(rows, labels)`, in the order of a `BlockShuffleSampler`.
 
-    Every row comes once in an epoch, and without `set_epoch` each epoch has the order of the first.
-    Of `ranks` processes, each with its own `rank`, all get as many batches.
+    Tensors of `(batch_size, *row shape)` in the file's dtype, the loop's own to change; the last of
+    an epoch is smaller, or left out with `drop_last`. Every row comes once in an epoch. Without
+    `set_epoch` each epoch has the order of the first.
 
-    Memory is `mix_bytes` plus a few batches, whatever the file's size: half of it holds the mix
-    that is handed out, half the next one. (With workers, each has `prefetch_factor` mixes under
-    way.) The more blocks in a mix, the better the shuffle: pass smaller `block_rows`, or larger
-    `mix_bytes`.
+    Of `ranks` processes with one seed, each with its own `rank`, all get equally many batches.
 
-    A file that free RAM cannot hold is read past the page cache. `past_cache=True` does so with any
-    file, which suits one that is read once; `False` never does.
+    Files are .npy or HDF5, with datasets named "rows" and "labels" unless you say otherwise. Of
+    HDF5 these are fast: no chunks, or chunks of whole rows without compression or with gzip, those
+    of the labels no larger than a block. All else that h5py reads goes through it, by one thread at
+    a time. Blocks are whole chunks.
+
+    Memory is `mix_bytes` for each rank, a megabyte and three chunks for each thread, and a few
+    batches, whatever the file's size. Half of it holds the mix that is handed out, half the next
+    one; with workers there are `num_workers * prefetch_factor + 1` mixes, in shared memory. The
+    more blocks in a mix (`order.mixed_blocks`; 64 do well), the better the shuffle: pass all the
+    memory you can spare, or smaller `block_rows`.
+
+    A file that free RAM cannot hold is read past the page cache, where system and format can.
+    `past_cache=True` does so with any file, which suits one that is read once; `False` never does.
+
+    Raises ValueError or OSError before any work for what cannot be; RuntimeError when a file has
+    changed; OSError, with the rows, where they cannot be read.
     """
 
     def __init__(
@@ -70,7 +98,7 @@ class ShuffledBlocks(IterableDataset[Batch]):
         labels_path: str | Path | None = None,
         *,
         rows_name: str = "rows",
-        labels_name: str = "labels",
+        labels_name: str | None = None,
         batch_size: int = 256,
         mix_bytes: str | int = "128 MiB",
         block_rows: int | None = None,
@@ -87,8 +115,7 @@ class ShuffledBlocks(IterableDataset[Batch]):
         row_bytes = sum(column.row_bytes for column in self._columns) + _PLACE_BYTES
         self._memory_rows = parse_size(mix_bytes) // row_bytes
         block_rows = self._choose_block_rows(block_rows)
-        #: The sampler whose batches the last iteration handed out, or the next one will.
-        self.order = BlockShuffleSampler(
+        order = BlockShuffleSampler(
             self._columns[0].rows,
             batch_size=batch_size,
             block_rows=block_rows,
@@ -99,23 +126,25 @@ class ShuffledBlocks(IterableDataset[Batch]):
             ranks=ranks,
         )
         self._threads, self._past_cache = threads, past_cache
-        self._start = self._handed_out = 0  # batches: that the next iteration leaves out; so far
+        self._go_to(order, 0)
         self._ring: list[list[torch.Tensor]] = []  # in a worker: where it reads to, mix after mix
 
     def __len__(self) -> int:
         return len(self.order)
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the order of the next iteration. Another epoch begins at its first batch."""
+        """Choose the order of the next iteration.
+
+        After `load_state_dict` the same epoch keeps its place; another begins at its first batch.
+        """
         if epoch != self.order.epoch:
-            self.order = replace(self.order, epoch=epoch)
-            self._start = self._handed_out = 0
+            self._go_to(replace(self.order, epoch=epoch), 0)
 
     def __iter__(self) -> Iterator[Any]:
         worker = get_worker_info()
         if worker is None:
             self._settle_order(buffers=2)
-            return self._batches(self._read(self._start))
+            return self._batches(self._read_ahead())
         if not self._ring:
             raise RuntimeError(
                 "workers hand over whole mixes of batches: "
@@ -127,12 +156,13 @@ class ShuffledBlocks(IterableDataset[Batch]):
         """Yield the batches of a DataLoader over this dataset, whose workers read the mixes.
 
         They read into memory that they share with the loop. A loader asks a worker for a mix when
-        it hands out the one `prefetch_factor * num_workers` before, and holds all between them.
+        it hands out the one `prefetch_factor * num_workers` before: so many and one are in use.
+        To pin memory, pin each batch: the loader itself hands over none.
         """
         if loader.dataset is not self or loader.batch_size is not None:
             raise ValueError("pass DataLoader(batches, batch_size=None, ...) over these batches")
         if loader.num_workers == 0:
-            return iter(loader)
+            return iter(self)
         for setting, wrong in (("persistent_workers", True), ("in_order", False)):
             if getattr(loader, setting, None) is wrong:
                 raise ValueError(f"{setting}={wrong} would mix up the epochs: leave it out")
@@ -143,7 +173,8 @@ class ShuffledBlocks(IterableDataset[Batch]):
             )
         buffers = loader.num_workers * (loader.prefetch_factor or 1) + 1
         self._settle_order(buffers)
-        ring = _make_ring(buffers, self._make_buffers)
+        _check_shared_memory(buffers * self._mix_rows * sum(c.row_bytes for c in self._columns))
+        ring = [[_share(rows) for rows in self._make_buffers()] for _ in range(buffers)]
         self._ring = ring  # the workers take it along
         try:
             messages = iter(loader)
@@ -153,20 +184,33 @@ class ShuffledBlocks(IterableDataset[Batch]):
 
     def state_dict(self) -> dict[str, Any]:
         """Return the place behind the last batch that was handed out, as numbers and strings."""
-        files = [fingerprint(column.path) for column in self._columns]
-        place = {"batches": self._handed_out, **asdict(self.order)}
+        files = [f"{fingerprint(column.path)} {column.name}" for column in self._columns]
+        place = {"batches": self._place.batches, **asdict(self._place.order)}
         return {"version": _VERSION, "files": files, **place}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Let the next iteration yield the batches that were left when `state` was taken."""
         for name, own in self.state_dict().items():
-            if name not in ("epoch", "mixed_blocks", "batches") and state.get(name) != own:
+            if name not in (*_PLACE, "rank") and state.get(name) != own:
                 raise ValueError(
                     f"the state is another reader's: its {name} is {state.get(name)!r}, here it is "
                     f"{own!r}: make this reader as that one was, or begin a new epoch"
                 )
-        self.order = replace(self.order, epoch=state["epoch"], mixed_blocks=state["mixed_blocks"])
-        self._start = self._handed_out = state["batches"]
+        batches, epoch, mixed_blocks = place = [state.get(name, -1) for name in _PLACE]
+        whole = all(isinstance(number, int) and number >= 0 for number in place)
+        if not whole or batches > len(self) or not mixed_blocks:
+            raise ValueError(
+                f"the state is of no place: batches={batches!r} of {len(self)}, epoch={epoch!r}, "
+                f"mixed_blocks={mixed_blocks!r}: pass one that state_dict returned"
+            )
+        self._go_to(replace(self.order, epoch=epoch, mixed_blocks=mixed_blocks), batches)
+
+    def _go_to(self, order: BlockShuffleSampler, batches: int) -> None:
+        #: The sampler whose batches the last iteration handed out, or the next one will. Workers
+        #: make the mixes smaller: with them, ask after `unpack`.
+        self.order = order
+        self._start = batches  # that the next iteration leaves out
+        self._place = _Place(order, batches)
 
     def _choose_block_rows(self, wanted: int | None) -> int:
         """Return the rows of a block, in whole chunks: as wanted, or else to suit disk and mix."""
@@ -178,7 +222,7 @@ class ShuffledBlocks(IterableDataset[Batch]):
         return min(chunks * rows.chunk_rows, max(wanted, rows.rows))
 
     def _mixed_blocks(self, buffers: int, block_rows: int, batch_size: int) -> int:
-        """Return how many blocks a mix holds where the memory is shared out among so many."""
+        """Return how many blocks a mix holds where so many mixes share the memory."""
         rows = self._memory_rows // buffers
         blocks = rows // max(block_rows, 1)
         if block_rows > 0 and blocks * block_rows < max(batch_size, 1):
@@ -200,10 +244,10 @@ class ShuffledBlocks(IterableDataset[Batch]):
             )
         self.order = replace(order, mixed_blocks=mixed_blocks)
 
-    def _read(self, start: int) -> Generator[tuple[Mix, list[Rows]]]:
+    def _read_ahead(self) -> Generator[tuple[Mix, list[Rows]]]:
         """Read in the process of the loop: one mix ahead."""
         buffers = cycle([self._make_buffers(), self._make_buffers()])
-        mixes = zip(self.order.mixes(start), buffers, strict=False)
+        mixes = zip(self.order.mixes(self._start), buffers, strict=False)
         return read_mixes(mixes, self._find_sources(), self._threads, ahead=1)
 
     def _read_in_worker(self, worker: int, workers: int) -> Iterator[None]:
@@ -217,44 +261,46 @@ class ShuffledBlocks(IterableDataset[Batch]):
                 yield None
 
     def _batches(self, mixes: Generator[tuple[Mix, list[Rows]]]) -> Iterator[Batch]:
-        self._handed_out, self._start = self._start, 0  # the iteration after this one is whole
-        return self._copy_batches(mixes)
-
-    def _copy_batches(self, mixes: Generator[tuple[Mix, list[Rows]]]) -> Iterator[Batch]:
-        with closing(mixes):
-            for mix, buffers in mixes:
-                for places in mix.batches():
-                    batch = [make_room(column, len(places)) for column in self._columns]
-                    for rows, buffer in zip(batch, buffers, strict=True):
-                        np.take(buffer, places, axis=0, out=rows, mode="clip")  # "clip": no copy
-                    self._handed_out += 1
-                    tensors = tuple(torch.from_numpy(rows) for rows in batch)
-                    yield tensors[0] if len(tensors) == 1 else tensors
+        self._place = _Place(self.order, self._start)
+        self._start = 0  # the iteration after this one is whole
+        return _copy_batches(mixes, self._place)
 
     def _find_sources(self) -> list[Source]:
         return [
             find_source(column, self.order.block_rows, self._past_cache) for column in self._columns
         ]
 
+    @property
+    def _mix_rows(self) -> int:
+        return min(self.order.mixed_blocks * self.order.block_rows, self.order.rows)
+
     def _make_buffers(self) -> list[Rows]:
-        rows = min(self.order.mixed_blocks * self.order.block_rows, self.order.rows)
-        return [make_room(column, rows) for column in self._columns]
+        return [make_room(column, self._mix_rows) for column in self._columns]
 
 
-def _make_ring(buffers: int, make_buffers: Callable[[], list[Rows]]) -> list[list[torch.Tensor]]:
-    """Return sets of buffers in memory that workers and the loop have in common."""
+def _copy_batches(mixes: Generator[tuple[Mix, list[Rows]]], place: _Place) -> Iterator[Batch]:
+    with closing(mixes):
+        for mix, buffers in mixes:
+            for places in mix.batches():
+                place.batches += 1
+                batch = tuple(torch.from_numpy(rows.take(places, axis=0)) for rows in buffers)
+                yield batch[0] if len(batch) == 1 else batch
+
+
+def _check_shared_memory(size: int) -> None:
+    """Raise OSError where workers cannot have so much: torch would find out in the middle."""
     folder = Path("/dev/shm")  # noqa: S108  # where Linux has it; no file of ours
-    size = buffers * sum(rows.nbytes for rows in make_buffers())
-    if folder.is_dir() and shutil.disk_usage(folder).free < size:
+    free = shutil.disk_usage(folder).free if folder.is_dir() else size
+    if free < size:
         raise OSError(
             f"workers need {format_bytes(size)} of shared memory, and {folder} has "
-            f"{format_bytes(shutil.disk_usage(folder).free)} free: pass a smaller mix_bytes, do "
-            "without workers, or give the container more (--shm-size)"
+            f"{format_bytes(free)} free: pass a smaller mix_bytes, do without workers, or give the "
+            "container more (--shm-size)"
         )
-    return [
-        [torch.from_numpy(rows).share_memory_() for rows in make_buffers()]  # type: ignore[no-untyped-call]
-        for _ in range(buffers)
-    ]
+
+
+def _share(rows: Rows) -> torch.Tensor:
+    return torch.from_numpy(rows).share_memory_()  # type: ignore[no-untyped-call,no-any-return]
 
 
 def _receive(

@@ -2,17 +2,15 @@
 
     dataset = Labelled(NpyDataset("rows.npy"), NpyDataset("labels.npy"))
     dataset = Labelled(Hdf5Dataset("data.h5", "rows"), Hdf5Dataset("data.h5", "labels"))
-    for rows, labels in DataLoader(dataset, batch_size=256, shuffle=True, num_workers=2):
+    batches = BlockShuffleSampler(len(dataset), batch_size=256)
+    for rows, labels in DataLoader(dataset, batch_sampler=batches, num_workers=2):
         ...
 
 The constructor checks, notes the shape and closes. Each process opens the file for itself when it
 first reads, so a dataset is small to send to workers, whichever way they start.
 
 A list of indices gives a ready batch. It spares the loader its collation, which for small rows is
-most of the work:
-
-    batches = BatchSampler(RandomSampler(dataset), batch_size=256, drop_last=False)
-    loader = DataLoader(dataset, sampler=batches, batch_size=None)
+most of the work: DataLoader(dataset, sampler=batches, batch_size=None).
 """
 
 import os
@@ -37,7 +35,12 @@ _LARGE_BYTES = 1 << 20  # of a batch: below, to make shared memory costs more th
 
 
 class FileDataset(Dataset[torch.Tensor]):
-    """The rows of one column of a file. This class knows indices and processes, but no format."""
+    """The rows of one column of a file. This class knows indices and processes, but no format.
+
+    A row is a tensor of `shape[1:]` and `dtype`, its reader's own to change. Negative indices count
+    from the end. Raises IndexError outside, TypeError for what is no integer, RuntimeError when the
+    file has changed.
+    """
 
     def __init__(self, column: Column, open_rows: Callable[[], MappedRows | ChunkedRows]) -> None:
         self.column = column
@@ -73,7 +76,7 @@ class FileDataset(Dataset[torch.Tensor]):
             self._rows, self._process = self._open_rows(), os.getpid()
         batch = torch.empty((len(wanted), *self.shape[1:]), dtype=self.dtype)
         if batch.nbytes >= _LARGE_BYTES and get_worker_info() is not None:
-            # It has to end there anyway; and freed batches would leave holes in the worker's heap.
+            # It would end there anyway, and the heap keeps holes where large batches were.
             batch.share_memory_()  # type: ignore[no-untyped-call]
         if wanted.size:
             self._rows.read(wanted, batch.numpy())
@@ -91,8 +94,9 @@ class NpyDataset(FileDataset):
 class Hdf5Dataset(FileDataset):
     """The rows of a dataset in an HDF5 file, contiguous or in chunks of any shape and compression.
 
-    For compressed chunks, `cache_bytes` should hold as many as are read in turn: the blocks that a
-    `BlockShuffleSampler` mixes. Each process has its own, and HDF5 may take twice as much for it.
+    For compressed chunks, `cache_bytes` should hold what a `BlockShuffleSampler` mixes: its
+    `mixed_blocks` of `block_rows`, which are best whole chunks (`column.chunk_rows`). Each process
+    has its own cache, and HDF5 may take twice as much for it.
     """
 
     def __init__(self, path: str | Path, name: str, *, cache_bytes: str | int = "64 MiB") -> None:

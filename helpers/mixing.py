@@ -5,6 +5,8 @@ Each stands beside what a full shuffle gives on average, so that it needs no sec
     >>> distinct_labels([0, 0, 1, 1, 2, 2], batch_size=2)
     distinct labels in a batch: 1, after a full shuffle 1.8 (56%)
 
+Of a loader: distinct_labels(torch.cat([labels for _, labels in loader]), batch_size=256).
+
 One measure alone can flatter. Whole blocks in random order move a row as far as a full shuffle,
 and still hand it out among its neighbours: their batches have few labels.
 """
@@ -27,7 +29,7 @@ class Mixing:
 
     @property
     def share(self) -> float:
-        """Return the measure as a share of the full shuffle's: about 1 is as good as it gets."""
+        """Return the measure as a share of the full shuffle's: 1 is best, more is no better."""
         return self.measured / self.full_shuffle if self.full_shuffle else 1.0
 
     def __repr__(self) -> str:

@@ -9,12 +9,12 @@
 
 Datasets that take lists of indices (`helpers.datasets`) are faster with ready batches:
 DataLoader(dataset, sampler=batches, batch_size=None). Faster still are the threads of
-`helpers.blocks`, which read in this same order. How well it mixes: `helpers.mixing`.
+`helpers.blocks`, which read in such an order. How well it mixes: `helpers.mixing`.
 """
 
 import random
 from collections.abc import Iterable, Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import islice
 from typing import TypeVar
 
@@ -33,8 +33,8 @@ class Mix:
     """Rows that are in memory together, and are handed out in batches."""
 
     runs: list[Run]  # ascending, for the disk's sake
-    edges: list[int]  # how many of its rows are handed out before each batch, and in all
-    key: tuple[int, ...]  # of the random numbers that shuffle it
+    edges: list[int]  # where its batches begin among its shuffled rows, and where the last one ends
+    key: tuple[int, ...]  # the seed of its shuffle
 
     def batches(self) -> list[Indices]:
         """Return the places of each batch among the rows of all runs, laid end to end."""
@@ -92,7 +92,8 @@ class BlockShuffleSampler(Sampler[list[int]]):
         return whole if self.drop_last or not rest else whole + 1
 
     def __iter__(self) -> Iterator[list[int]]:
-        return (batch.tolist() for mix in self.mixes() for batch in mix.indices())
+        settled = replace(self)  # `set_epoch` is for the next iteration
+        return (batch.tolist() for mix in settled.mixes() for batch in mix.indices())
 
     @property
     def blocks(self) -> int:
@@ -100,28 +101,29 @@ class BlockShuffleSampler(Sampler[list[int]]):
         return -(-self.rows // self.block_rows)
 
     def mixes(self, start: int = 0) -> Iterator[Mix]:
-        """Yield the mixes of this rank, all of about the same size, less the first batches."""
+        """Yield the mixes of this rank, all of about the same size, without its first batches."""
         order = np.random.default_rng((self.seed, self.epoch, 0)).permutation(self.blocks)
         starts = order * self.block_rows
         stops = np.minimum(starts + self.block_rows, self.rows)
-        line = np.cumsum(stops - starts)  # where each block ends on it
+        ends = np.cumsum(stops - starts)  # of each block, on the line
+        begins = ends - (stops - starts)
         most = self.mixed_blocks * self.block_rows // self.batch_size  # batches in a mix
         count = -(-len(self) // most)
         for number in range(count):
-            first, last = (len(self) * place // count for place in (number, number + 1))
-            if last > start:
-                begin, end = self._place(first), self._place(last)
-                low, high = np.searchsorted(line, [begin, end - 1], "right")
-                mixed = slice(low, high + 1)
-                # Of a block across the edge of a mix only one part belongs to it.
-                before = np.maximum(begin - line[mixed] + stops[mixed] - starts[mixed], 0)
-                behind = np.maximum(line[mixed] - end, 0)
-                runs = zip(starts[mixed] + before, stops[mixed] - behind, strict=True)
-                yield Mix(
-                    sorted((int(first), int(last)) for first, last in runs),
-                    [self._place(batch) - begin for batch in range(max(first, start), last + 1)],
-                    (self.seed, self.epoch, 1 + begin),
-                )
+            first, behind = (len(self) * edge // count for edge in (number, number + 1))
+            if behind <= start:
+                continue
+            begin, end = self._place(first), self._place(behind)
+            low, high = np.searchsorted(ends, [begin, end - 1], "right")
+            mixed = slice(low, high + 1)
+            # Of a block across the edge of a mix only one part belongs to it.
+            heads = starts[mixed] + np.maximum(begin - begins[mixed], 0)
+            tails = stops[mixed] - np.maximum(ends[mixed] - end, 0)
+            yield Mix(
+                sorted(zip(heads.tolist(), tails.tolist(), strict=True)),
+                [self._place(batch) - begin for batch in range(max(first, start), behind + 1)],
+                (self.seed, self.epoch, 1 + begin),
+            )
 
     def _place(self, batch: int) -> int:
         """Return where on the line a batch of this rank begins. All are full but the last.
@@ -134,6 +136,7 @@ class BlockShuffleSampler(Sampler[list[int]]):
         return min(first + batch * self.batch_size, last - missing)
 
     def _mistakes(self) -> Iterator[tuple[bool, str]]:
+        """Yield what may be wrong, one by one: each may rest on what was right before."""
         for name in ("rows", "batch_size", "block_rows", "mixed_blocks", "ranks"):
             value = getattr(self, name)
             yield value < 1, f"{name}={value}: pass 1 or more"
@@ -171,7 +174,7 @@ class ShuffleBuffer(IterableDataset[Item]):
     than the buffer survives.
 
     `items` must start again for each epoch, and be the same in every process: each DataLoader
-    worker goes through all of them and keeps its share.
+    worker goes through all of them and keeps its share. It knows no ranks, and cannot resume.
     """
 
     def __init__(self, items: Iterable[Item], buffer_size: int, *, seed: int = 0) -> None:

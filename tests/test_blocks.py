@@ -114,8 +114,15 @@ def test_without_labels_a_batch_is_its_rows_alone(data: MadeData) -> None:
         assert data.count_wrong(rows, wanted) == 0
 
 
+def test_labels_inside_the_same_file_are_named(folder: Path) -> None:
+    made = ensure("hdf5", folder, rows=ROWS, row_shape=(16,), progress=False)
+    batches = ShuffledBlocks(made.rows_path, labels_name="labels", **SMALL)
+    assert_right(made, batches, batches.order)
+
+
 def test_batches_are_writable_and_their_own(data: MadeData) -> None:
     for rows, labels in make(data):
+        assert (rows.dtype, labels.dtype) == (torch.float32, torch.int64)
         rows += 1
         labels += 1
     assert_right(data, (batches := make(data)), batches.order)
@@ -256,13 +263,13 @@ def test_no_mix_is_overwritten_while_a_slow_loop_hands_it_out(
     workers: int, prefetch: int, data: MadeData, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The loop goes on only when all that was asked for is read, and no more than that is."""
-    read, done = runs._read, multiprocessing.get_context("fork").Semaphore(0)
+    read, done = runs._read_bytes, multiprocessing.get_context("fork").Semaphore(0)
 
     def count(*arguments: Any) -> None:
         read(*arguments)
         done.release()
 
-    monkeypatch.setattr(runs, "_read", count)
+    monkeypatch.setattr(runs, "_read_bytes", count)
     batches = ShuffledBlocks(data.rows_path, **SMALL)
     running = loop(batches, workers, prefetch)
     mixes = list(batches.order.mixes())
@@ -418,7 +425,7 @@ def test_another_epoch_forgets_the_place(data: MadeData) -> None:
         ({"seed": 1}, "seed is 0, here it is 1"),
         ({"batch_size": 32}, "batch_size is 64, here it is 32"),
         ({"block_rows": 40}, "block_rows is 50, here it is 40"),
-        ({"rank": 1, "ranks": 2}, "rank is 0, here it is 1"),
+        ({"rank": 1, "ranks": 2}, "ranks is 1, here it is 2"),
     ],
 )
 def test_a_state_of_another_reader_is_refused(
@@ -475,6 +482,48 @@ def test_the_start_of_an_epoch_can_be_resumed_with_other_workers(data: MadeData)
     batches = make(data)
     batches.load_state_dict(make(data, mix_bytes="64 KiB").state_dict())
     assert_right(data, list(loop(batches, workers=1)), batches.order)
+
+
+def test_a_state_is_of_the_iteration_that_began_last(data: MadeData) -> None:
+    batches = make(data)
+    older = iter(batches)
+    next(older)
+    batches.set_epoch(1)
+    next(older)  # an iteration that goes on moves no other place
+    assert (batches.state_dict()["epoch"], batches.state_dict()["batches"]) == (1, 0)
+    newer = iter(batches)
+    for running in (newer, older, newer):
+        next(running)
+    assert (batches.state_dict()["epoch"], batches.state_dict()["batches"]) == (1, 2)
+
+
+def test_the_state_of_one_rank_will_do_for_all(data: MadeData) -> None:
+    first, second = (make(data, rank=rank, ranks=2) for rank in range(2))
+    wanted = list(second.order)
+    list(islice(first, 9))
+    second.load_state_dict(first.state_dict())
+    assert_right(data, second, wanted[9:])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"batches": -1}, {"batches": 95}, {"batches": "5"}, {"epoch": -1}, {"mixed_blocks": 0}],
+)
+def test_a_state_of_no_place_is_refused_and_changes_nothing(
+    change: dict[str, Any], data: MadeData
+) -> None:
+    batches = make(data)
+    with pytest.raises(ValueError, match="the state is of no place: batches="):
+        batches.load_state_dict({**batches.state_dict(), **change})
+    assert_right(data, batches, make(data).order)
+
+
+def test_a_state_of_another_dataset_in_the_same_file_is_refused(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["a"] = file["b"] = VALUES
+    state = ShuffledBlocks(tmp_path / "x.h5", rows_name="a").state_dict()
+    with pytest.raises(ValueError, match="its files is"):
+        ShuffledBlocks(tmp_path / "x.h5", rows_name="b").load_state_dict(state)
 
 
 # Threads
@@ -595,14 +644,14 @@ def test_a_read_error_comes_once_with_its_rows_and_after_all_rows_before_it(
 ) -> None:
     path = write(tmp_path / "x.npy", VALUES)
     batches = ShuffledBlocks(path, batch_size=10, block_rows=10, mix_bytes="8 KiB", threads=3)
-    read = runs._read
+    read = runs._read_bytes
 
     def fail(file: Any, offset: int, into: Any) -> None:
         if offset == 128 + 480 * 16:
             raise OSError(5, "Input/output error")
         read(file, offset, into)
 
-    monkeypatch.setattr(runs, "_read", fail)
+    monkeypatch.setattr(runs, "_read_bytes", fail)
     running = iter(batches)
     seen: list[Any] = []
     with pytest.raises(OSError, match=r"rows 480 to 489 of .*x\.npy cannot be read \(.*Input"):
@@ -727,9 +776,3 @@ def test_memory_is_what_was_asked_for_whatever_the_size_of_the_file(
         small, large = (int(added) / (1 << 20) for added in ended.stdout.split())
         assert 8 < small < 12 + 5
         assert 18 < large < 24 + 5
-
-
-def test_batches_are_aligned_for_the_processor(data: MadeData) -> None:
-    rows, _ = next(iter(make(data)))
-    assert rows.data_ptr() % 64 == 0
-    assert rows.dtype == torch.float32

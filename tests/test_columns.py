@@ -113,7 +113,7 @@ def test_a_pickle_that_pretends_to_be_an_array_is_named_and_never_unpickled(tmp_
         (lambda whole: whole.replace(b"(4, 3)", b"(4, {)"), "damaged .npy header"),
         (lambda whole: b"", "starts with b'': write it with np.save"),
         (lambda whole: b"1.0,2.0,3.0", "starts with b'1.0,2.': write it with np.save"),
-        (lambda whole: b"\x89HDF\r\n\x1a\n", "an HDF5 file: use the HDF5 reader"),
+        (lambda whole: b"\x89HDF\r\n\x1a\n", "an HDF5 file: read it with Hdf5Dataset"),
         (lambda whole: b"PK\x03\x04" + whole, "an .npz archive"),
     ],
 )
@@ -183,6 +183,35 @@ def test_a_dataset_that_will_not_do_is_named(name: str, message: str, tmp_path: 
     write_hdf5(tmp_path / "data.h5")
     with pytest.raises(ValueError, match=message):
         open_hdf5(tmp_path / "data.h5", name)
+
+
+def test_a_link_into_another_file_is_named(tmp_path: Path) -> None:
+    write_hdf5(tmp_path / "target.h5")
+    with h5py.File(tmp_path / "links.h5", "w") as file:
+        file["rows"] = h5py.ExternalLink(str(tmp_path / "target.h5"), "rows")
+    with pytest.raises(
+        ValueError, match=r"'rows' in .*links\.h5 is a link into .*target\.h5: pass"
+    ):
+        open_hdf5(tmp_path / "links.h5", "rows")
+
+
+def test_numbers_that_hdf5_converts_are_named(tmp_path: Path) -> None:
+    narrow = h5py.h5t.STD_I32LE.copy()
+    narrow.set_precision(20)
+    with h5py.File(tmp_path / "narrow.h5", "w") as file:
+        space = h5py.h5s.create_simple((4, 3))
+        h5py.h5d.create(file.id, b"rows", narrow, space).write(
+            h5py.h5s.ALL, h5py.h5s.ALL, np.ones((4, 3), np.int32)
+        )
+    with pytest.raises(ValueError, match="converts to int32 while reading: save it as int32"):
+        open_hdf5(tmp_path / "narrow.h5", "rows")
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u8", "f2", "f8", "c8", "c16"])
+def test_every_type_of_numpys_numbers_is_taken(dtype: str, tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["rows"] = np.ones((4, 3), dtype)
+    assert open_hdf5(tmp_path / "x.h5", "rows").dtype == np.dtype(dtype)
 
 
 def test_a_filter_that_is_not_installed_is_named(
@@ -270,9 +299,9 @@ def test_a_fingerprint_is_of_what_the_file_holds(tmp_path: Path) -> None:
 def test_the_ending_of_a_name_tells_the_format(tmp_path: Path) -> None:
     write_npy(tmp_path / "rows.npy")
     write_hdf5(tmp_path / "data")
-    pair = open_columns(tmp_path / "rows.npy", "ignored", tmp_path / "data", "inside/labels")
+    pair = open_columns(tmp_path / "rows.npy", None, tmp_path / "data", "inside/labels")
     assert [(column.name, column.rows) for column in pair] == [("", 4), ("inside/labels", 4)]
-    assert len(open_columns(tmp_path / "data", "packed", None, "ignored")) == 1
+    assert len(open_columns(tmp_path / "data", "packed", None, None)) == 1
 
 
 def test_labels_of_other_rows_are_named(tmp_path: Path) -> None:
@@ -280,3 +309,12 @@ def test_labels_of_other_rows_are_named(tmp_path: Path) -> None:
     write_hdf5(tmp_path / "data")
     with pytest.raises(ValueError, match=r"data has 4 rows, and .*labels.npy 5 labels: pass the"):
         open_columns(tmp_path / "data", "rows", tmp_path / "labels.npy", "ignored")
+
+
+def test_labels_of_the_same_file_are_found_by_their_name(tmp_path: Path) -> None:
+    write_hdf5(tmp_path / "x.h5")
+    rows, labels = open_columns(tmp_path / "x.h5", "rows", None, "inside/labels")
+    assert (rows.name, labels.name, rows.path) == ("rows", "inside/labels", labels.path)
+    np.save(tmp_path / "rows.npy", ROWS)
+    with pytest.raises(ValueError, match=r"rows\.npy is one array: pass the labels_path"):
+        open_columns(tmp_path / "rows.npy", "rows", None, "labels")

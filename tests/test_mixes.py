@@ -39,12 +39,12 @@ def reading(
 
 def watch(monkeypatch: pytest.MonkeyPatch, read: Callable[[int, Read, Any], None]) -> None:
     """Let the reading of a run go through `read`, which gets its first row."""
-    really = runs._read
+    really = runs._read_bytes
 
     def instead(file: Any, offset: int, into: Any) -> None:
         read((offset - 128) // 16, really, (file, offset, into))
 
-    monkeypatch.setattr(runs, "_read", instead)
+    monkeypatch.setattr(runs, "_read_bytes", instead)
 
 
 def test_a_mix_holds_its_runs_end_to_end(column: Column) -> None:
@@ -148,7 +148,7 @@ def test_no_thread_is_left_of_a_reading_that_ended_was_closed_or_dropped(column:
         assert not readers()
 
 
-def test_threads_that_read_past_the_cache_never_share_a_desk(
+def test_threads_that_read_past_the_cache_never_share_a_bounce_buffer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where one is still at a run of a mix while another has begun with the next mix."""
@@ -162,18 +162,18 @@ def test_threads_that_read_past_the_cache_never_share_a_desk(
     begun: list[int] = []
     next_mix, lock = threading.Event(), threading.Lock()
 
-    def note(file: Any, desk: Any, offset: int, into: Any) -> None:
+    def note(file: Any, bounce: Any, offset: int, into: Any) -> None:
         with lock:
             begun.append((offset - 128) // values[0].nbytes)
-            shared.extend(in_use & {desk.ctypes.data})
-            in_use.add(desk.ctypes.data)
+            shared.extend(in_use & {bounce.ctypes.data})
+            in_use.add(bounce.ctypes.data)
         if begun[0] == (offset - 128) // values[0].nbytes:
             next_mix.wait(60)
         elif offset > values[:2].nbytes:
             next_mix.set()
-        read(file, desk, offset, into)
+        read(file, bounce, offset, into)
         with lock:
-            in_use.discard(desk.ctypes.data)
+            in_use.discard(bounce.ctypes.data)
 
     mixes = reading([mix(0, 1, rows=1), mix(2, 3, rows=1)], column, threads=2, past_cache=True)
     monkeypatch.setattr(runs, "_read_pages", note)

@@ -194,6 +194,14 @@ def test_an_epoch_does_not_change_until_it_is_set() -> None:
     assert list(sampler) == list(sampler)
 
 
+def test_setting_the_epoch_changes_only_the_next_iteration() -> None:
+    sampler = BlockShuffleSampler(1000, batch_size=50, block_rows=10, mixed_blocks=10)
+    wanted, running = list(sampler), iter(sampler)
+    sampler.set_epoch(1)
+    assert list(running) == wanted
+    assert list(sampler) != wanted
+
+
 def test_ranks_have_different_orders_of_different_rows() -> None:
     first, second = (flat(share) for share in every_rank(1000, 2, block_rows=10))
     assert not set(first) & set(second)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from helpers.page_cache import evict, resident_bytes
 from helpers.reading import runs
 from helpers.reading.columns import Column, open_hdf5, open_npy
-from helpers.reading.runs import Read, Rows, announce, find_source, make_desks, open_source
+from helpers.reading.runs import Read, Rows, announce, find_source, make_bounce_buffers, open_source
 
 ROWS = 1000
 VALUES = np.random.default_rng(0).normal(size=(ROWS, 6, 4)).astype(np.float32)
@@ -51,14 +51,14 @@ def open_column(path: Path) -> Column:
 def read(path: Path, start: int, stop: int) -> Rows:
     column = open_column(path)
     out = np.full((stop - start, *column.shape[1:]), 7, column.dtype)
-    with open_source(find_source(column, stop - start), make_desks(1)[0]) as into:
+    with open_source(find_source(column, stop - start), make_bounce_buffers(1)[0]) as into:
         into(start, out)
     return out
 
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Column:
-    """Make a file with rows of one byte, several times as large as a desk."""
+    """Make a file with rows of one byte, several times as large as a bounce buffer."""
     path = tmp_path_factory.mktemp("runs") / "x.npy"
     np.save(path, BYTES)
     return open_npy(path)
@@ -84,7 +84,7 @@ def opened(column: Column, *, past_cache: bool) -> Iterator[Read]:
         pytest.skip("this file system reads through the page cache only")
     source = find_source(column, len(BYTES), past_cache)
     assert source.past_cache == past_cache
-    with open_source(source, make_desks(2)[1]) as into:
+    with open_source(source, make_bounce_buffers(2)[1]) as into:
         yield into
 
 
@@ -101,7 +101,7 @@ def test_any_run_of_rows_is_right_in_every_layout(
     assert (source.offsets is None) == (layout in READ_BY_THE_LIBRARY)
     direct = past_cache and layout not in READ_BY_THE_LIBRARY and can_bypass(path)
     assert source.past_cache == direct
-    with open_source(source, make_desks(1)[0]) as into:
+    with open_source(source, make_bounce_buffers(1)[0]) as into:
 
         @settings(max_examples=60, deadline=None)
         @given(st.integers(0, ROWS - 1), st.integers(1, ROWS))
@@ -149,6 +149,37 @@ def test_a_file_with_a_user_block_is_right(layout: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(read(tmp_path / "x.h5", 3, 700), VALUES[3:700])
 
 
+def test_a_last_chunk_that_was_left_unfiltered_is_left_to_hdf5(tmp_path: Path) -> None:
+    """A writer may say so of the whole dataset, and then nothing is noted beside the chunk."""
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        made = file.create_dataset("rows", (5, 2), "float32", chunks=(4, 2), compression="gzip")
+        made[:4] = 1
+        made.id.write_direct_chunk((4, 0), np.ones((4, 2), np.float32).tobytes())
+    column = open_column(tmp_path / "x.h5")
+    assert find_source(column, 4).offsets is None
+
+
+def test_a_chunk_that_many_runs_share_is_decompressed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = np.arange(1000)
+    column = open_column(write_hdf5(tmp_path / "x.h5", values, chunks=(600,), compression="gzip"))
+    unpacked = list[Any]()
+    unpack = runs._unpack
+
+    def note(*given: Any) -> Any:
+        unpacked.append(given)
+        return unpack(*given)
+
+    monkeypatch.setattr(runs, "_unpack", note)
+    with open_source(find_source(column, 10), make_bounce_buffers(1)[0]) as into:
+        for start in (0, 100, 590, 650, 990):
+            out = np.empty(10, values.dtype)
+            into(start, out)
+            np.testing.assert_array_equal(out, values[start : start + 10])
+    assert len(unpacked) == 2  # the run from 590 ends where the second chunk begins
+
+
 def test_a_damaged_chunk_is_an_error(tmp_path: Path) -> None:
     path = write_hdf5(tmp_path / "x.h5", VALUES, **LAYOUTS["gzip"])
     with h5py.File(path, "r+") as file:
@@ -184,7 +215,7 @@ def test_a_file_that_is_not_the_one_noted_is_not_read(
     change(path)
     with pytest.raises(RuntimeError, match=message):
         find_source(column, ROWS)
-    with pytest.raises(RuntimeError, match=message), open_source(source, make_desks(1)[0]):
+    with pytest.raises(RuntimeError, match=message), open_source(source, make_bounce_buffers(1)[0]):
         pass
 
 
@@ -306,15 +337,15 @@ def test_a_file_system_that_cannot_read_past_its_cache_is_noticed(
         assert not find_source(many, MIB, past_cache=True).past_cache
 
 
-def test_desks_lie_apart_in_huge_pages() -> None:
-    desks = make_desks(5)
-    starts = [desk.ctypes.data for desk in desks]
-    assert [len(desk) for desk in desks] == [MIB] * 5
+def test_bounce_buffers_lie_apart_in_huge_pages() -> None:
+    buffers = make_bounce_buffers(5)
+    starts = [buffer.ctypes.data for buffer in buffers]
+    assert [len(buffer) for buffer in buffers] == [MIB] * 5
     assert starts == [starts[0] + MIB * number for number in range(5)]
     assert starts[0] % (2 * MIB) == 0
-    for number, desk in enumerate(desks):
-        desk[:] = number
-    assert [set(desk.tolist()) for desk in desks] == [{number} for number in range(5)]
+    for number, buffer in enumerate(buffers):
+        buffer[:] = number
+    assert [set(buffer.tolist()) for buffer in buffers] == [{number} for number in range(5)]
 
 
 class WithoutHugePages(mmap.mmap):
@@ -322,15 +353,15 @@ class WithoutHugePages(mmap.mmap):
         refuse()
 
 
-def test_desks_are_page_aligned_where_there_are_no_huge_pages(
+def test_bounce_buffers_are_page_aligned_where_there_are_no_huge_pages(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(mmap, "mmap", WithoutHugePages)
-        refused = make_desks(2)
+        refused = make_bounce_buffers(2)
     monkeypatch.delattr(mmap, "MADV_HUGEPAGE", raising=False)
-    for desk in refused + make_desks(2):
-        assert (len(desk), desk.ctypes.data % 4096, desk.flags.writeable) == (MIB, 0, True)
+    for buffer in refused + make_bounce_buffers(2):
+        assert (len(buffer), buffer.ctypes.data % 4096, buffer.flags.writeable) == (MIB, 0, True)
 
 
 # What is announced

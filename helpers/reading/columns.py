@@ -1,7 +1,7 @@
 """Columns: arrays of rows in .npy and HDF5 files, checked before any row is read.
 
 A reader asks once, in its constructor, and keeps the answer: shape, dtype, where the rows lie, and
-the file's identity, by which a file that has since shrunk, grown or been replaced is noticed.
+the file's identity, which tells whether it has since shrunk, grown, been replaced or written to.
 Nothing is ever unpickled.
 """
 
@@ -22,7 +22,7 @@ _NPY_HEADERS: dict[tuple[int, int], Callable[[BinaryIO], tuple[Any, ...]]] = {
     (2, 0): npy.read_array_header_2_0,
 }
 _OTHER_FORMATS = {
-    b"\x89HDF": "an HDF5 file: use the HDF5 reader",
+    b"\x89HDF": "an HDF5 file: read it with Hdf5Dataset, or name it .h5",
     b"PK\x03\x04": "an .npz archive, which cannot be read by rows: save each array with np.save",
     b"\x80": "a Python pickle, which is never opened here: save the array itself with np.save",
 }
@@ -67,18 +67,20 @@ class Column:
 
 
 def open_columns(
-    rows_path: str | Path, rows_name: str, labels_path: str | Path | None, labels_name: str
+    rows_path: str | Path, rows_name: str, labels_path: str | Path | None, labels_name: str | None
 ) -> list[Column]:
-    """Return the column of rows and, where their path is given, that of their labels."""
+    """Return the column of rows and, where a path or name of them is given, that of the labels."""
     columns = [_open_column(rows_path, rows_name)]
-    if labels_path is not None:
-        columns.append(_open_column(labels_path, labels_name))
+    if labels_path is not None or labels_name is not None:
+        if labels_path is None and not columns[0].name:
+            raise ValueError(f"{rows_path} is one array: pass the labels_path of its labels")
+        columns.append(_open_column(labels_path or rows_path, labels_name or "labels"))
         check_labels(*columns)
     return columns
 
 
 def check_labels(rows: Column, labels: Column) -> None:
-    """Raise ValueError where these labels belong to other rows."""
+    """Raise ValueError where there are more or fewer labels than rows."""
     if labels.rows != rows.rows:
         raise ValueError(
             f"{rows.path} has {rows.rows:,} rows, and {labels.path} {labels.rows:,} labels: "
@@ -121,10 +123,15 @@ def open_hdf5(path: str | Path, name: str) -> Column:
             dataset = opened.get(name)
             if not isinstance(dataset, h5py.Dataset):
                 raise ValueError(f"{path} has no dataset {name!r}: it has {_names(opened)}")
+            if dataset.file.filename != opened.filename:
+                raise ValueError(
+                    f"{name!r} in {path} is a link into {dataset.file.filename}: pass that file"
+                )
             return _describe(path, name, dataset, identity)
     except OSError as error:
         raise ValueError(
-            f"{path} cannot be read as HDF5 ({error}): close whatever writes it, or write it again"
+            f"{path} cannot be read as HDF5 ({error}): close whatever writes it, or write it again "
+            "(an array of numpy's must be named .npy)"
         ) from error
 
 
@@ -165,7 +172,8 @@ def fingerprint(path: Path) -> str:
 
 
 def _open_column(path: str | Path, name: str) -> Column:
-    return open_npy(path) if Path(path).suffix == ".npy" else open_hdf5(path, name)
+    # An .npz archive, so that its error says what it is.
+    return open_npy(path) if Path(path).suffix in (".npy", ".npz") else open_hdf5(path, name)
 
 
 def _open(path: Path) -> BinaryIO:
@@ -201,6 +209,11 @@ def _describe(path: Path, name: str, dataset: Any, identity: Identity) -> Column
     import h5py
 
     _check_rows(f"dataset {name!r} of {path}", dataset.shape, dataset.dtype)
+    if dataset.id.get_type() != h5py.h5t.py_create(dataset.dtype, logical=True):
+        raise ValueError(
+            f"dataset {name!r} of {path} has numbers that HDF5 converts to {dataset.dtype} while "
+            f"reading: save it as {dataset.dtype}"
+        )
     plist = dataset.id.get_create_plist()
     filters = [plist.get_filter(position) for position in range(plist.get_nfilters())]
     for code, _flags, _values, title in filters:

@@ -1,6 +1,5 @@
 """Mixes: several threads read the runs of the next mix, while batches are made of this one."""
 
-import math
 import threading
 import zlib
 from collections import deque
@@ -14,7 +13,7 @@ import numpy as np
 
 from helpers.order import Mix, Run
 from helpers.reading.columns import Column
-from helpers.reading.runs import Bytes, Rows, Source, announce, make_desks, open_source
+from helpers.reading.runs import Bytes, Rows, Source, announce, make_bounce_buffers, open_source
 
 _ALIGNMENT = 64  # bytes, as torch has it
 
@@ -25,9 +24,9 @@ def read_mixes(
     """Read each mix into its buffers, one for each column, and yield both.
 
     As many mixes `ahead` are being read meanwhile. When the generator is closed or forgotten, its
-    threads end with the run that they are at. A process that ends waits for their mix.
+    threads end with the run that they are at. A process that ends waits until these mixes are read.
     """
-    desks = deque(make_desks(threads))
+    free = deque(make_bounce_buffers(threads))
     stop = threading.Event()
     coming: deque[tuple[Mix, list[Rows], list[Future[None]]]] = deque()
 
@@ -44,7 +43,7 @@ def read_mixes(
                     announce(source, mix.runs)
                 offsets = accumulate((last - first for first, last in mix.runs), initial=0)
                 left = deque(zip(mix.runs, offsets, strict=False))
-                work = partial(_read, left, sources, rows, desks, stop)
+                work = partial(_read_runs, left, sources, rows, free, stop)
                 readers = [pool.submit(work) for _ in range(threads)]
                 coming.append((mix, rows, readers))
                 if len(coming) > ahead:
@@ -55,31 +54,26 @@ def read_mixes(
             stop.set()
 
 
-def make_room(column: Column, *shape: int) -> Rows:
-    """Return an empty array of rows, aligned for reading into it and for vector instructions.
-
-    Aligned here: glibc's own way to do it leaves holes that the next batch does not fit into.
-    """
-    shape += column.shape[1:]
-    size = math.prod(shape) * column.dtype.itemsize
+def make_room(column: Column, rows: int) -> Rows:
+    """Return an empty array for so many rows, aligned: to read into others can be far slower."""
+    size = rows * column.row_bytes
     room = np.empty(size + _ALIGNMENT, np.uint8)
     first = -room.__array_interface__["data"][0] % _ALIGNMENT
-    return room[first : first + size].view(column.dtype).reshape(shape)
+    return room[first : first + size].view(column.dtype).reshape(rows, *column.shape[1:])
 
 
-def _read(
+def _read_runs(
     left: deque[tuple[Run, int]],
     sources: Sequence[Source],
     buffers: list[Rows],
-    desks: deque[Bytes],
+    free: deque[Bytes],
     stop: threading.Event,
 ) -> None:
     """Read runs into their places in the buffers, until other threads have taken the last one."""
     with ExitStack() as files:
-        # Free ones, one for each thread: the threads of the mix before may still be at theirs.
-        desk = desks.pop()
-        files.callback(desks.append, desk)
-        reads = [files.enter_context(open_source(source, desk)) for source in sources]
+        bounce = free.pop()  # one is: no more of us run at a time than there are
+        files.callback(free.append, bounce)
+        reads = [files.enter_context(open_source(source, bounce)) for source in sources]
         while not stop.is_set():
             try:
                 (first, last), offset = left.popleft()

@@ -6,10 +6,12 @@ because zlib lets other threads run meanwhile. Whatever else HDF5 can read goes 
 serves one thread at a time.
 
 For a file that RAM cannot hold, the page cache is only work: its pages push each other out before
-they are wanted again. Past it the disk itself writes into our memory. It does so page by page, and
-is slow where these lie scattered; so they are read into a desk that lies in huge pages.
+they are wanted again. With O_DIRECT the disk itself writes into our memory, past the cache. That is
+slow where the pages of this memory lie scattered, so each thread has a bounce buffer in huge pages
+to read into, and copies from there.
 """
 
+import math
 import mmap
 import os
 import zlib
@@ -35,7 +37,9 @@ _DEFLATE, _SHUFFLE = 1, 2  # HDF5's numbers for its filters
 _READABLE_FILTERS = {(), (_DEFLATE,), (_SHUFFLE, _DEFLATE)}
 _PAGE = 4096  # past the page cache, a read begins and ends with one, in the file and in memory
 _HUGE_PAGE = 1 << 21
-_DESK_BYTES = 1 << 20  # of each thread; at this size the disks that we tried are at their best
+_BOUNCE_BYTES = (
+    1 << 20
+)  # of each thread; a read of this size had the disk that we tried at its best
 _SMALL_BYTES = 1 << 16  # of a run: what it costs is to ask for it, not to read it
 
 
@@ -53,8 +57,8 @@ class Source:
 def find_source(column: Column, run_rows: int, past_cache: bool | None = None) -> Source:
     """Find where a column lies that is to be read in runs of about `run_rows`.
 
-    Past the page cache, as `past_cache` says, or if free RAM cannot hold the file. But small runs
-    always go through it, because for them the system has to look ahead.
+    It is read past the page cache as `past_cache` says, by default if free RAM cannot hold the
+    file. But small runs always go through it: for them the system has to look ahead.
     """
     check_unchanged(column)
     if past_cache is None:
@@ -76,22 +80,25 @@ def announce(source: Source, runs: list[Run]) -> None:
             size = (stop - start) * column.row_bytes
             if size <= _SMALL_BYTES:
                 first = column.offset + start * column.row_bytes
-                os.posix_fadvise(file.fileno(), first, size, os.POSIX_FADV_WILLNEED)
+                with suppress(OSError):  # it was but a hint
+                    os.posix_fadvise(file.fileno(), first, size, os.POSIX_FADV_WILLNEED)
 
 
-def make_desks(count: int) -> list[Bytes]:
+def make_bounce_buffers(count: int) -> list[Bytes]:
     """Return memory for so many threads to read past the page cache into."""
-    memory = mmap.mmap(-1, count * _DESK_BYTES + _HUGE_PAGE, **_private())
-    if hasattr(mmap, "MADV_HUGEPAGE"):
-        with suppress(OSError):  # a kernel without huge pages
-            memory.madvise(mmap.MADV_HUGEPAGE)
+    if not hasattr(os, "O_DIRECT"):
+        return [np.empty(0, np.uint8)] * count  # nobody can
+    size, flags = count * _BOUNCE_BYTES + _HUGE_PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    memory = mmap.mmap(-1, size, flags=flags)
+    with suppress(OSError, AttributeError):  # a system without huge pages
+        memory.madvise(mmap.MADV_HUGEPAGE)
     whole = np.frombuffer(memory, np.uint8)
     first = -whole.ctypes.data % _HUGE_PAGE
-    return [whole[first + number * _DESK_BYTES :][:_DESK_BYTES] for number in range(count)]
+    return [whole[first + number * _BOUNCE_BYTES :][:_BOUNCE_BYTES] for number in range(count)]
 
 
 @contextmanager
-def open_source(source: Source, desk: Bytes) -> Iterator[Read]:
+def open_source(source: Source, bounce: Bytes) -> Iterator[Read]:
     """Open a column for one thread.
 
     Raises RuntimeError where the file is not the one that was noted.
@@ -101,20 +108,19 @@ def open_source(source: Source, desk: Bytes) -> Iterator[Read]:
         import h5py  # slow to import, and .npy files do without it
 
         check_unchanged(column)
-        # Runs are read whole and once: a cache of chunks would only take memory.
-        with h5py.File(column.path, "r", rdcc_nbytes=0) as opened:
+        # Runs ascend, and each is read once: a cache of one chunk will do.
+        chunk_bytes = math.prod(column.chunks or (0,)) * column.dtype.itemsize
+        with h5py.File(column.path, "r", rdcc_nbytes=chunk_bytes) as opened:
             yield partial(_read_through_library, opened[column.name])
     else:
         with _open(column, past_cache=source.past_cache) as file:
             check_unchanged(column, file.fileno())
             read_at = (
-                partial(_read_pages, file, desk) if source.past_cache else partial(_read, file)
+                partial(_read_pages, file, bounce)
+                if source.past_cache
+                else partial(_read_bytes, file)
             )
-            yield partial(_read_run, read_at, source)
-
-
-def _private() -> dict[str, int]:
-    return {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if os.name == "posix" else {}
+            yield partial(_read_run, read_at, source, {})
 
 
 def _open(column: Column, *, past_cache: bool) -> FileIO:
@@ -134,7 +140,7 @@ def _can_bypass(column: Column) -> bool:
     """Return whether the file system can, by trying: on Linux most of those on disks do."""
     try:
         with _open(column, past_cache=True) as file:
-            _read_pages(file, make_desks(1)[0], 0, np.empty(1, np.uint8))
+            _read_pages(file, make_bounce_buffers(1)[0], 0, np.empty(1, np.uint8))
     except (AttributeError, OSError):  # no such flag, no such reading
         return False
     return True
@@ -156,8 +162,9 @@ def _find_chunks(column: Column, past_cache: bool) -> Source:
 
     with h5py.File(column.path, "r") as file:
         file[column.name].id.chunk_iter(note)
-    if not sizes.all() or masks.any():  # chunks never written, or stored past their filters
-        return unknown
+    unfiltered = column.filters and sizes[-1] == column.chunk_rows * column.row_bytes
+    if not sizes.all() or masks.any() or unfiltered:
+        return unknown  # chunks that were never written, or stored past their filters
     return Source(column, column.chunk_rows, offsets, sizes, past_cache)
 
 
@@ -165,7 +172,14 @@ def _read_through_library(dataset: Any, first: int, out: Rows) -> None:
     dataset.read_direct(out, np.s_[first : first + len(out)])
 
 
-def _read_run(read_at: Callable[[int, Bytes], None], source: Source, first: int, out: Rows) -> None:
+def _read_run(
+    read_at: Callable[[int, Bytes], None],
+    source: Source,
+    last: dict[int, Bytes],
+    first: int,
+    out: Rows,
+) -> None:
+    """Fill `out` with rows. `last` keeps the last chunk decompressed: the next run may need it."""
     assert source.offsets is not None
     done = 0
     while done < len(out):
@@ -173,17 +187,20 @@ def _read_run(read_at: Callable[[int, Bytes], None], source: Source, first: int,
         part = out[done : done + source.chunk_rows - skipped]
         offset, skipped_bytes = int(source.offsets[number]), skipped * source.column.row_bytes
         if source.column.filters:
-            packed = np.empty(source.sizes[number], np.uint8)
-            read_at(offset, packed)
-            items = _unpack(packed, source)[skipped_bytes // out.itemsize :]
-            part.reshape(-1).view(np.uint8).reshape(-1, out.itemsize)[:] = items[: part.size]
+            if number not in last:
+                last.clear()
+                packed = np.empty(source.sizes[number], np.uint8)
+                read_at(offset, packed)
+                last[number] = _unpack(packed, source)
+            values = last[number][skipped_bytes // out.itemsize :]
+            part.reshape(-1).view(np.uint8).reshape(-1, out.itemsize)[:] = values[: part.size]
         else:
             read_at(offset + skipped_bytes, part.reshape(-1).view(np.uint8))
         done += len(part)
 
 
 def _unpack(packed: Bytes, source: Source) -> Bytes:
-    """Return the items of a chunk, each as its bytes."""
+    """Return the values of a chunk as their bytes: an array of `(values, itemsize)`."""
     size, item_bytes = source.chunk_rows * source.column.row_bytes, source.column.dtype.itemsize
     whole = np.frombuffer(zlib.decompress(packed.data, bufsize=size), np.uint8)
     if len(whole) != size:
@@ -193,7 +210,7 @@ def _unpack(packed: Bytes, source: Source) -> Bytes:
     return whole.reshape(-1, item_bytes)
 
 
-def _read(file: FileIO, offset: int, into: Bytes) -> None:
+def _read_bytes(file: FileIO, offset: int, into: Bytes) -> None:
     file.seek(offset)
     while len(into):  # one call may read less than was asked for
         count = file.readinto(into.data)
@@ -201,14 +218,14 @@ def _read(file: FileIO, offset: int, into: Bytes) -> None:
         into = into[count:]
 
 
-def _read_pages(file: FileIO, desk: Bytes, offset: int, into: Bytes) -> None:
+def _read_pages(file: FileIO, bounce: Bytes, offset: int, into: Bytes) -> None:
     while len(into):
         skipped = offset % _PAGE
         file.seek(offset - skipped)
         pages = -(-(skipped + len(into)) // _PAGE)
-        count = file.readinto(desk[: pages * _PAGE].data) - skipped
+        count = file.readinto(bounce[: pages * _PAGE].data) - skipped
         _check_end(count, into)
-        part = desk[skipped : skipped + count][: len(into)]
+        part = bounce[skipped : skipped + count][: len(into)]
         into[: len(part)] = part
         into, offset = into[len(part) :], offset + len(part)
 
