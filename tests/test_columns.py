@@ -299,7 +299,7 @@ def test_a_fingerprint_is_of_what_the_file_holds(tmp_path: Path) -> None:
 def test_the_ending_of_a_name_tells_the_format(tmp_path: Path) -> None:
     write_npy(tmp_path / "rows.npy")
     write_hdf5(tmp_path / "data")
-    pair = open_columns(tmp_path / "rows.npy", None, tmp_path / "data", "inside/labels")
+    pair = open_columns(tmp_path / "rows.npy", "rows", tmp_path / "data", "inside/labels")
     assert [(column.name, column.rows) for column in pair] == [("", 4), ("inside/labels", 4)]
     assert len(open_columns(tmp_path / "data", "packed", None, None)) == 1
 
