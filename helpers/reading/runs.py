@@ -37,9 +37,7 @@ _DEFLATE, _SHUFFLE = 1, 2  # HDF5's numbers for its filters
 _READABLE_FILTERS = {(), (_DEFLATE,), (_SHUFFLE, _DEFLATE)}
 _PAGE = 4096  # past the page cache, a read begins and ends with one, in the file and in memory
 _HUGE_PAGE = 1 << 21
-_BOUNCE_BYTES = (
-    1 << 20
-)  # of each thread; a read of this size had the disk that we tried at its best
+_BOUNCE_BYTES = 1 << 20  # of each thread; so large a read had the disk that we tried at its best
 _SMALL_BYTES = 1 << 16  # of a run: what it costs is to ask for it, not to read it
 
 
