@@ -43,6 +43,15 @@ _COUNT_FRAMES = """async (cell, [frames, milliseconds]) => {
     }
 }"""
 
+# A kernel can be idle before its notebook is the one that commands work on, where starting is slow.
+_SETTLE = """async () => {
+    const { restored, shell } = window.jupyterapp;
+    await restored;
+    const notebook = shell.currentWidget;
+    await Promise.all([notebook.context.ready, notebook.sessionContext.ready, notebook.revealed]);
+    shell.activateById(notebook.id);
+}"""
+
 
 @dataclass
 class LabPage:
@@ -50,8 +59,14 @@ class LabPage:
 
     page: Any  # playwright's
 
-    def run(self, command: str) -> None:
+    def run(self, command: str, seconds: float = 60) -> None:
         """Start one of JupyterLab's commands, and do not wait for its end."""
+        self.page.evaluate(_SETTLE)
+        self.page.wait_for_function(
+            "name => window.jupyterapp.commands.isEnabled(name)",
+            arg=command,
+            timeout=seconds * 1000,
+        )
         self.page.evaluate("name => { window.jupyterapp.commands.execute(name) }", command)
 
     def run_all(self) -> None:
