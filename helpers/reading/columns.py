@@ -227,7 +227,8 @@ def _describe(path: Path, name: str, dataset: Any, identity: Identity) -> Column
         name=name,
         shape=dataset.shape,
         dtype=dataset.dtype,
-        offset=dataset.id.get_offset(),  # None in chunks, in other files and where never written
+        # None in chunks and in other files; with a user block, nonsense where nothing was written.
+        offset=dataset.id.get_offset() if dataset.id.get_storage_size() > 0 else None,
         chunks=dataset.chunks,
         filters=tuple(code for code, *_ in filters),
         identity=identity,
