@@ -23,10 +23,9 @@ After a crash, with the state that was saved with the model:
         ...
 
 Where to read on: `helpers.order` (which rows when), `reading.mixes` (the threads), `reading.runs`
-(how each format is read), `reading.columns` (what is checked before).
+(how each format is read), `reading.ring` (workers), `reading.columns` (what is checked before).
 """
 
-import shutil
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
@@ -39,16 +38,18 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from helpers.order import BlockShuffleSampler, Mix
-from helpers.reading.columns import fingerprint, open_columns
+from helpers.reading.columns import Rows, open_columns
+from helpers.reading.identity import fingerprint
 from helpers.reading.mixes import make_room, read_mixes
-from helpers.reading.runs import Rows, Source, find_source
-from helpers.units import format_bytes, parse_size
+from helpers.reading.ring import Ring, as_arrays, make_ring, receive
+from helpers.reading.runs import Source, find_source
+from helpers.units import parse_size
 
 Batch = Any  # a tensor of rows, or a tuple of rows and labels
 
 # Of the order, without which no state can be resumed. numpy may shuffle otherwise in a new version.
 _VERSION = "2, numpy " + ".".join(np.__version__.split(".")[:2])
-_PLACE_BYTES = 8  # of a row in its mix
+_INDEX_BYTES = 8  # of each row, in the shuffled order of a mix
 # 1 MiB less a page: a read of this size had the disk that we tried at its best, and wherever in a
 # page it begins, it fits one bounce buffer.
 _BLOCK_BYTES = (1 << 20) - 4096
@@ -112,7 +113,7 @@ class ShuffledBlocks(IterableDataset[Batch]):
         if not 1 <= threads <= _MOST_THREADS:
             raise ValueError(f"threads={threads}: pass 1 to {_MOST_THREADS}")
         self._columns = open_columns(rows_path, rows_name, labels_path, labels_name)
-        row_bytes = sum(column.row_bytes for column in self._columns) + _PLACE_BYTES
+        row_bytes = sum(column.row_bytes for column in self._columns) + _INDEX_BYTES
         self._memory_rows = parse_size(mix_bytes) // row_bytes
         block_rows = self._choose_block_rows(block_rows)
         order = BlockShuffleSampler(
@@ -127,7 +128,7 @@ class ShuffledBlocks(IterableDataset[Batch]):
         )
         self._threads, self._past_cache = threads, past_cache
         self._go_to(order, 0)
-        self._ring: list[list[torch.Tensor]] = []  # in a worker: where it reads to, mix after mix
+        self._ring: Ring = []  # in a worker: where it reads to, mix after mix
 
     def __len__(self) -> int:
         return len(self.order)
@@ -173,14 +174,13 @@ class ShuffledBlocks(IterableDataset[Batch]):
             )
         buffers = loader.num_workers * (loader.prefetch_factor or 1) + 1
         self._settle_order(buffers)
-        _check_shared_memory(buffers * self._mix_rows * sum(c.row_bytes for c in self._columns))
-        ring = [[_share(rows) for rows in self._make_buffers()] for _ in range(buffers)]
+        ring = make_ring(self._columns, self._mix_rows, buffers)
         self._ring = ring  # the workers take it along
         try:
             messages = iter(loader)
         finally:
             self._ring = []
-        return self._batches(_receive(messages, self.order.mixes(self._start), ring))
+        return self._batches(receive(messages, self.order.mixes(self._start), ring))
 
     def state_dict(self) -> dict[str, Any]:
         """Return the place behind the last batch that was handed out, as numbers and strings."""
@@ -246,17 +246,15 @@ class ShuffledBlocks(IterableDataset[Batch]):
 
     def _read_ahead(self) -> Generator[tuple[Mix, list[Rows]]]:
         """Read in the process of the loop: one mix ahead."""
-        buffers = cycle([self._make_buffers(), self._make_buffers()])
-        mixes = zip(self.order.mixes(self._start), buffers, strict=False)
+        rooms = ([make_room(column, self._mix_rows) for column in self._columns] for _ in range(2))
+        mixes = zip(self.order.mixes(self._start), cycle(rooms), strict=False)
         return read_mixes(mixes, self._find_sources(), self._threads, ahead=1)
 
     def _read_in_worker(self, worker: int, workers: int) -> Iterator[None]:
         """Read every so many-th mix, and say that it is there."""
-        buffers = cycle([[tensor.numpy() for tensor in tensors] for tensors in self._ring])
-        mixes = islice(
-            zip(self.order.mixes(self._start), buffers, strict=False), worker, None, workers
-        )
-        with closing(read_mixes(mixes, self._find_sources(), self._threads, ahead=0)) as ready:
+        mixes = zip(self.order.mixes(self._start), as_arrays(self._ring), strict=False)
+        mine = islice(mixes, worker, None, workers)
+        with closing(read_mixes(mine, self._find_sources(), self._threads, ahead=0)) as ready:
             for _ in ready:
                 yield None
 
@@ -274,9 +272,6 @@ class ShuffledBlocks(IterableDataset[Batch]):
     def _mix_rows(self) -> int:
         return min(self.order.mixed_blocks * self.order.block_rows, self.order.rows)
 
-    def _make_buffers(self) -> list[Rows]:
-        return [make_room(column, self._mix_rows) for column in self._columns]
-
 
 def _copy_batches(mixes: Generator[tuple[Mix, list[Rows]]], place: _Place) -> Iterator[Batch]:
     with closing(mixes):
@@ -285,27 +280,3 @@ def _copy_batches(mixes: Generator[tuple[Mix, list[Rows]]], place: _Place) -> It
                 place.batches += 1
                 batch = tuple(torch.from_numpy(rows.take(places, axis=0)) for rows in buffers)
                 yield batch[0] if len(batch) == 1 else batch
-
-
-def _check_shared_memory(size: int) -> None:
-    """Raise OSError where workers cannot have so much: torch would find out in the middle."""
-    folder = Path("/dev/shm")  # noqa: S108  # where Linux has it; no file of ours
-    free = shutil.disk_usage(folder).free if folder.is_dir() else size
-    if free < size:
-        raise OSError(
-            f"workers need {format_bytes(size)} of shared memory, and {folder} has "
-            f"{format_bytes(free)} free: pass a smaller mix_bytes, do without workers, or give the "
-            "container more (--shm-size)"
-        )
-
-
-def _share(rows: Rows) -> torch.Tensor:
-    return torch.from_numpy(rows).share_memory_()  # type: ignore[no-untyped-call,no-any-return]
-
-
-def _receive(
-    messages: Iterator[Any], mixes: Iterator[Mix], ring: list[list[torch.Tensor]]
-) -> Generator[tuple[Mix, list[Rows]]]:
-    """Yield the mixes that workers have read, as they say so."""
-    for _, mix, tensors in zip(messages, mixes, cycle(ring), strict=False):
-        yield mix, [tensor.numpy() for tensor in tensors]

@@ -24,7 +24,7 @@ import torch
 from torch.utils.data import Dataset, get_worker_info
 
 from helpers.order import Indices
-from helpers.reading.columns import Column, check_labels, check_unchanged, open_hdf5, open_npy
+from helpers.reading.columns import Column, check_labels, open_hdf5, open_npy
 from helpers.reading.row_access import ChunkedRows, MappedRows
 from helpers.units import parse_size
 
@@ -69,7 +69,7 @@ class FileDataset(Dataset[torch.Tensor]):
 
     def _read(self, indices: Indices) -> torch.Tensor:
         wanted = _from_start(indices, len(self), self.path)
-        check_unchanged(self.column)
+        self.column.check_unchanged()
         if self._rows is None or self._process != os.getpid():
             if self._rows is not None:  # a forked worker has them from its parent
                 self._rows.close()

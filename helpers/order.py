@@ -113,7 +113,7 @@ class BlockShuffleSampler(Sampler[list[int]]):
             first, behind = (len(self) * edge // count for edge in (number, number + 1))
             if behind <= start:
                 continue
-            begin, end = self._place(first), self._place(behind)
+            begin, end = self._begin_of(first), self._begin_of(behind)
             low, high = np.searchsorted(ends, [begin, end - 1], "right")
             mixed = slice(low, high + 1)
             # Of a block across the edge of a mix only one part belongs to it.
@@ -121,11 +121,11 @@ class BlockShuffleSampler(Sampler[list[int]]):
             tails = stops[mixed] - np.maximum(ends[mixed] - end, 0)
             yield Mix(
                 sorted(zip(heads.tolist(), tails.tolist(), strict=True)),
-                [self._place(batch) - begin for batch in range(max(first, start), behind + 1)],
+                [self._begin_of(batch) - begin for batch in range(max(first, start), behind + 1)],
                 (self.seed, self.epoch, 1 + begin),
             )
 
-    def _place(self, batch: int) -> int:
+    def _begin_of(self, batch: int) -> int:
         """Return where on the line a batch of this rank begins. All are full but the last.
 
         A rank whose share ends with a full batch, while others have one more, takes a row from it

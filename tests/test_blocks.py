@@ -22,7 +22,7 @@ from torch.utils.data import DataLoader
 from data_gen import MadeData, ensure
 from helpers.blocks import ShuffledBlocks
 from helpers.order import BlockShuffleSampler
-from helpers.reading import runs
+from helpers.reading import raw_files
 
 ROWS = 6000
 SMALL: dict[str, Any] = {"batch_size": 64, "mix_bytes": "128 KiB", "block_rows": 50}
@@ -263,13 +263,13 @@ def test_no_mix_is_overwritten_while_a_slow_loop_hands_it_out(
     workers: int, prefetch: int, data: MadeData, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The loop goes on only when all that was asked for is read, and no more than that is."""
-    read, done = runs._read_bytes, multiprocessing.get_context("fork").Semaphore(0)
+    read, done = raw_files._read_bytes, multiprocessing.get_context("fork").Semaphore(0)
 
     def count(*arguments: Any) -> None:
         read(*arguments)
         done.release()
 
-    monkeypatch.setattr(runs, "_read_bytes", count)
+    monkeypatch.setattr(raw_files, "_read_bytes", count)
     batches = ShuffledBlocks(data.rows_path, **SMALL)
     running = loop(batches, workers, prefetch)
     mixes = list(batches.order.mixes())
@@ -644,14 +644,14 @@ def test_a_read_error_comes_once_with_its_rows_and_after_all_rows_before_it(
 ) -> None:
     path = write(tmp_path / "x.npy", VALUES)
     batches = ShuffledBlocks(path, batch_size=10, block_rows=10, mix_bytes="8 KiB", threads=3)
-    read = runs._read_bytes
+    read = raw_files._read_bytes
 
     def fail(file: Any, offset: int, into: Any) -> None:
         if offset == 128 + 480 * 16:
             raise OSError(5, "Input/output error")
         read(file, offset, into)
 
-    monkeypatch.setattr(runs, "_read_bytes", fail)
+    monkeypatch.setattr(raw_files, "_read_bytes", fail)
     running = iter(batches)
     seen: list[Any] = []
     with pytest.raises(OSError, match=r"rows 480 to 489 of .*x\.npy cannot be read \(.*Input"):

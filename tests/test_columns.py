@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 
 from helpers.reading.columns import (
-    check_unchanged,
-    fingerprint,
-    identify,
     open_columns,
     open_hdf5,
     open_npy,
 )
+from helpers.reading.identity import fingerprint, identify
 
 ROWS = np.arange(12, dtype=np.float32).reshape(4, 3)
 
@@ -262,10 +260,10 @@ def test_a_change_of_the_file_is_noticed_and_named(
     path = tmp_path / "rows.npy"
     write_npy(path)
     column = open_npy(path)
-    check_unchanged(column)
+    column.check_unchanged()
     change(path)
     with pytest.raises(RuntimeError, match=message) as raised:
-        check_unchanged(column)
+        column.check_unchanged()
     assert str(path) in str(raised.value)
 
 
@@ -275,9 +273,9 @@ def test_an_open_file_has_the_identity_of_its_path(tmp_path: Path) -> None:
     with column.path.open("rb") as file:
         assert identify(file.fileno()) == identify(column.path) == column.identity
         replace(column.path)
-        check_unchanged(column, file.fileno())
+        column.check_unchanged(file.fileno())
         with pytest.raises(RuntimeError, match="was replaced"):
-            check_unchanged(column)
+            column.check_unchanged()
 
 
 def test_a_fingerprint_is_of_what_the_file_holds(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from helpers.order import Mix
-from helpers.reading import runs
-from helpers.reading.columns import Column, open_npy
+from helpers.reading import raw_files
+from helpers.reading.columns import Column, Rows, open_npy
 from helpers.reading.mixes import make_room, read_mixes
-from helpers.reading.runs import Rows, find_source
+from helpers.reading.runs import find_source
 
 VALUES = np.arange(400, dtype=np.float32).reshape(100, 4)
 Read = Callable[[Any, int, Any], None]
@@ -39,12 +39,12 @@ def reading(
 
 def watch(monkeypatch: pytest.MonkeyPatch, read: Callable[[int, Read, Any], None]) -> None:
     """Let the reading of a run go through `read`, which gets its first row."""
-    really = runs._read_bytes
+    really = raw_files._read_bytes
 
     def instead(file: Any, offset: int, into: Any) -> None:
         read((offset - 128) // 16, really, (file, offset, into))
 
-    monkeypatch.setattr(runs, "_read_bytes", instead)
+    monkeypatch.setattr(raw_files, "_read_bytes", instead)
 
 
 def test_a_mix_holds_its_runs_end_to_end(column: Column) -> None:
@@ -154,7 +154,7 @@ def test_threads_that_read_past_the_cache_never_share_a_bounce_buffer(
     """Also where one is still at a run of a mix while another has begun with the next mix."""
     values = np.arange(4 * 32768, dtype=np.float32).reshape(4, -1)
     np.save(tmp_path / "x.npy", values)
-    column, read = open_npy(tmp_path / "x.npy"), runs._read_pages
+    column, read = open_npy(tmp_path / "x.npy"), raw_files._read_pages
     if not find_source(column, 1, past_cache=True).past_cache:
         pytest.skip("this file system has a page cache only")
     in_use: set[int] = set()
@@ -176,7 +176,7 @@ def test_threads_that_read_past_the_cache_never_share_a_bounce_buffer(
             in_use.discard(bounce.ctypes.data)
 
     mixes = reading([mix(0, 1, rows=1), mix(2, 3, rows=1)], column, threads=2, past_cache=True)
-    monkeypatch.setattr(runs, "_read_pages", note)
+    monkeypatch.setattr(raw_files, "_read_pages", note)
     np.testing.assert_array_equal(np.concatenate([rows for _, (rows,) in mixes]), values)
     assert not shared
     assert next_mix.is_set()

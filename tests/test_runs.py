@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from helpers.page_cache import evict, resident_bytes
-from helpers.reading import runs
-from helpers.reading.columns import Column, open_hdf5, open_npy
-from helpers.reading.runs import Read, Rows, announce, find_source, make_bounce_buffers, open_source
+from helpers.reading import raw_files, runs
+from helpers.reading.columns import Column, Rows, open_hdf5, open_npy
+from helpers.reading.raw_files import make_bounce_buffers
+from helpers.reading.runs import Read, announce, find_source, open_source
 
 ROWS = 1000
 VALUES = np.random.default_rng(0).normal(size=(ROWS, 6, 4)).astype(np.float32)
@@ -266,7 +267,7 @@ class Hesitant(FileIO):
 def test_a_reading_goes_on_where_the_system_has_stopped(
     past_cache: bool, many: Column, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "_open", lambda column, past_cache: Hesitant(column.path))
+    monkeypatch.setattr(raw_files, "open_raw", lambda column, past_cache: Hesitant(column.path))
     found = np.zeros(20_000, np.uint8)
     with opened(many, past_cache=past_cache) as into:
         into(333, found)
@@ -296,7 +297,7 @@ def test_only_what_is_read_through_the_page_cache_stays_in_it(many: Column) -> N
 def test_a_file_larger_than_free_ram_is_read_past_the_page_cache(
     many: Column, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "_can_bypass", lambda column: True)
+    monkeypatch.setattr(runs, "can_bypass", lambda column: True)
     for ram, past_cache in ((many.identity.size, False), (many.identity.size - 1, True)):
         monkeypatch.setattr(runs, "available_ram_bytes", lambda ram=ram: ram)
         assert find_source(many, MIB).past_cache == past_cache
@@ -312,7 +313,7 @@ def test_small_runs_are_never_read_past_the_page_cache(
     np.save(tmp_path / "x.npy", values)
     write_hdf5(tmp_path / "x.h5", values, chunks=(100, 256), compression="gzip")
     column = open_column(tmp_path / path)
-    monkeypatch.setattr(runs, "_can_bypass", lambda column: True)
+    monkeypatch.setattr(runs, "can_bypass", lambda column: True)
     monkeypatch.setattr(runs, "available_ram_bytes", lambda: 0)
     for past_cache in (None, True):
         assert not find_source(column, 64, past_cache).past_cache
@@ -330,7 +331,7 @@ def test_a_file_system_that_cannot_read_past_its_cache_is_noticed(
         patch.setattr(os, "open", refuse)
         assert not find_source(many, MIB, past_cache=True).past_cache
     with monkeypatch.context() as patch:
-        patch.setattr(runs, "_read_pages", refuse)  # some open it, and fail to read
+        patch.setattr(raw_files, "_read_pages", refuse)  # some open it, and fail to read
         assert not find_source(many, MIB, past_cache=True).past_cache
     with monkeypatch.context() as patch:
         patch.delattr(os, "O_DIRECT", raising=False)

@@ -5,17 +5,20 @@ the file's identity, which tells whether it has since shrunk, grown, been replac
 Nothing is ever unpickled.
 """
 
-import hashlib
 import math
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from helpers.reading.identity import Identity, check_unchanged, identify
+
+Rows = NDArray[Any]
 
 _NPY_HEADERS: dict[tuple[int, int], Callable[[BinaryIO], tuple[Any, ...]]] = {
     (1, 0): npy.read_array_header_1_0,
@@ -26,15 +29,6 @@ _OTHER_FORMATS = {
     b"PK\x03\x04": "an .npz archive, which cannot be read by rows: save each array with np.save",
     b"\x80": "a Python pickle, which is never opened here: save the array itself with np.save",
 }
-
-
-class Identity(NamedTuple):
-    """What tells a file from another one, and from itself before a change."""
-
-    size: int
-    mtime_ns: int
-    inode: int
-    device: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +58,10 @@ class Column:
     def chunk_rows(self) -> int:
         """Return how many rows can only be read together: 1 where they lie one by one."""
         return self.chunks[0] if self.chunks else 1
+
+    def check_unchanged(self, file: int | None = None) -> None:
+        """Raise RuntimeError where the file, or the one open as it, is not what was noted."""
+        check_unchanged(self.path, self.identity, file)
 
 
 def open_columns(
@@ -133,42 +131,6 @@ def open_hdf5(path: str | Path, name: str) -> Column:
             f"{path} cannot be read as HDF5 ({error}): close whatever writes it, or write it again "
             "(an array of numpy's must be named .npy)"
         ) from error
-
-
-def identify(file: Path | int) -> Identity:
-    """Return the identity of a path, or of the file that is open as a descriptor."""
-    stat = os.fstat(file) if isinstance(file, int) else file.stat()
-    return Identity(stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_dev)
-
-
-def check_unchanged(column: Column, file: int | None = None) -> None:
-    """Raise RuntimeError where a column's file, or the one open as it, is not what was noted."""
-    path, noted = column.path, column.identity
-    try:
-        found = identify(path if file is None else file)
-    except FileNotFoundError:
-        raise RuntimeError(f"{path} was removed while in use: make the reader again") from None
-    if found == noted:
-        return
-    if (found.inode, found.device) != (noted.inode, noted.device):
-        change = "was replaced by another file"
-    elif found.size != noted.size:
-        verb = "shrank" if found.size < noted.size else "grew"
-        change = f"{verb} from {noted.size:,} to {found.size:,} bytes"
-    else:
-        change = "was written to"
-    raise RuntimeError(f"{path} {change} while in use: make the reader again, and start over")
-
-
-def fingerprint(path: Path) -> str:
-    """Return a digest of a file's size and of 16 samples of it: a copy of the file has the same."""
-    size = path.stat().st_size
-    digest = hashlib.sha256(f"{size}".encode())
-    with path.open("rb") as file:
-        for sample in range(16):
-            file.seek(size * sample // 16)
-            digest.update(file.read(4096))
-    return digest.hexdigest()
 
 
 def _open_column(path: str | Path, name: str) -> Column:

@@ -12,8 +12,9 @@ from itertools import accumulate
 import numpy as np
 
 from helpers.order import Mix, Run
-from helpers.reading.columns import Column
-from helpers.reading.runs import Bytes, Rows, Source, announce, make_bounce_buffers, open_source
+from helpers.reading.columns import Column, Rows
+from helpers.reading.raw_files import Bytes, make_bounce_buffers
+from helpers.reading.runs import Source, announce, open_source
 
 _ALIGNMENT = 64  # bytes, as torch has it
 

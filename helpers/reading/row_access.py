@@ -5,15 +5,11 @@ the indices: that is done by the datasets that keep them.
 """
 
 import mmap
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from helpers.order import Indices
-from helpers.reading.columns import Column
-
-Rows = NDArray[Any]
+from helpers.reading.columns import Column, Rows
 
 _SLAB_BYTES = 1 << 23  # at most, of rows that HDF5 is asked for at once
 

@@ -4,22 +4,15 @@ Where rows lie in the file as they do in memory (.npy, HDF5 without filters) the
 into the array, past every library. Chunks compressed with gzip are read raw and decompressed here,
 because zlib lets other threads run meanwhile. Whatever else HDF5 can read goes through h5py, which
 serves one thread at a time.
-
-For a file that RAM cannot hold, the page cache is only work: its pages push each other out before
-they are wanted again. With O_DIRECT the disk itself writes into our memory, past the cache. That is
-slow where the pages of this memory lie scattered, so each thread has a bounce buffer in huge pages
-to read into, and copies from there.
 """
 
 import math
-import mmap
 import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from io import FileIO
 from typing import Any
 
 import numpy as np
@@ -27,17 +20,13 @@ from numpy.typing import NDArray
 
 from helpers.looking.ram import available_ram_bytes
 from helpers.order import Run
-from helpers.reading.columns import Column, check_unchanged
+from helpers.reading.columns import Column, Rows
+from helpers.reading.raw_files import Bytes, ReadAt, can_bypass, open_at, open_raw
 
-Rows = NDArray[Any]
-Bytes = NDArray[np.uint8]
 Read = Callable[[int, Rows], None]  # fills an array with the rows from a first one on
 
 _DEFLATE, _SHUFFLE = 1, 2  # HDF5's numbers for its filters
 _READABLE_FILTERS = {(), (_DEFLATE,), (_SHUFFLE, _DEFLATE)}
-_PAGE = 4096  # past the page cache, a read begins and ends with one, in the file and in memory
-_HUGE_PAGE = 1 << 21
-_BOUNCE_BYTES = 1 << 20  # of each thread; so large a read had the disk that we tried at its best
 _SMALL_BYTES = 1 << 16  # of a run: what it costs is to ask for it, not to read it
 
 
@@ -58,10 +47,10 @@ def find_source(column: Column, run_rows: int, past_cache: bool | None = None) -
     It is read past the page cache as `past_cache` says, by default if free RAM cannot hold the
     file. But small runs always go through it: for them the system has to look ahead.
     """
-    check_unchanged(column)
+    column.check_unchanged()
     if past_cache is None:
         past_cache = column.identity.size > available_ram_bytes()
-    past_cache = past_cache and run_rows * column.row_bytes > _SMALL_BYTES and _can_bypass(column)
+    past_cache = past_cache and run_rows * column.row_bytes > _SMALL_BYTES and can_bypass(column)
     if column.offset is None:
         return _find_chunks(column, past_cache)
     offset, size = np.array([[column.offset], [column.rows * column.row_bytes]])
@@ -73,26 +62,13 @@ def announce(source: Source, runs: list[Run]) -> None:
     column = source.column
     if column.offset is None or source.past_cache or not hasattr(os, "posix_fadvise"):
         return
-    with _open(column, past_cache=False) as file:
+    with open_raw(column, past_cache=False) as file:
         for start, stop in runs:
             size = (stop - start) * column.row_bytes
             if size <= _SMALL_BYTES:
                 first = column.offset + start * column.row_bytes
                 with suppress(OSError):  # it was but a hint
                     os.posix_fadvise(file.fileno(), first, size, os.POSIX_FADV_WILLNEED)
-
-
-def make_bounce_buffers(count: int) -> list[Bytes]:
-    """Return memory for so many threads to read past the page cache into."""
-    if not hasattr(os, "O_DIRECT"):
-        return [np.empty(0, np.uint8)] * count  # nobody can
-    size, flags = count * _BOUNCE_BYTES + _HUGE_PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    memory = mmap.mmap(-1, size, flags=flags)
-    with suppress(OSError, AttributeError):  # a system without huge pages
-        memory.madvise(mmap.MADV_HUGEPAGE)
-    whole = np.frombuffer(memory, np.uint8)
-    first = -whole.ctypes.data % _HUGE_PAGE
-    return [whole[first + number * _BOUNCE_BYTES :][:_BOUNCE_BYTES] for number in range(count)]
 
 
 @contextmanager
@@ -105,43 +81,14 @@ def open_source(source: Source, bounce: Bytes) -> Iterator[Read]:
     if source.offsets is None:
         import h5py  # slow to import, and .npy files do without it
 
-        check_unchanged(column)
+        column.check_unchanged()
         # Runs ascend, and each is read once: a cache of one chunk will do.
         chunk_bytes = math.prod(column.chunks or (0,)) * column.dtype.itemsize
         with h5py.File(column.path, "r", rdcc_nbytes=chunk_bytes) as opened:
             yield partial(_read_through_library, opened[column.name])
     else:
-        with _open(column, past_cache=source.past_cache) as file:
-            check_unchanged(column, file.fileno())
-            read_at = (
-                partial(_read_pages, file, bounce)
-                if source.past_cache
-                else partial(_read_bytes, file)
-            )
+        with open_at(column, bounce if source.past_cache else None) as read_at:
             yield partial(_read_run, read_at, source, {})
-
-
-def _open(column: Column, *, past_cache: bool) -> FileIO:
-    extra = os.O_DIRECT if past_cache else 0
-
-    def opener(path: str, flags: int) -> int:
-        return os.open(path, flags | extra)
-
-    try:
-        return open(column.path, "rb", buffering=0, opener=opener)
-    except FileNotFoundError:
-        check_unchanged(column)  # says that it was removed
-        raise
-
-
-def _can_bypass(column: Column) -> bool:
-    """Return whether the file system can, by trying: on Linux most of those on disks do."""
-    try:
-        with _open(column, past_cache=True) as file:
-            _read_pages(file, make_bounce_buffers(1)[0], 0, np.empty(1, np.uint8))
-    except (AttributeError, OSError):  # no such flag, no such reading
-        return False
-    return True
 
 
 def _find_chunks(column: Column, past_cache: bool) -> Source:
@@ -171,7 +118,7 @@ def _read_through_library(dataset: Any, first: int, out: Rows) -> None:
 
 
 def _read_run(
-    read_at: Callable[[int, Bytes], None],
+    read_at: ReadAt,
     source: Source,
     last: dict[int, Bytes],
     first: int,
@@ -206,28 +153,3 @@ def _unpack(packed: Bytes, source: Source) -> Bytes:
     if _SHUFFLE in source.column.filters:  # the first bytes of all items, then their second ones
         return whole.reshape(item_bytes, -1).T
     return whole.reshape(-1, item_bytes)
-
-
-def _read_bytes(file: FileIO, offset: int, into: Bytes) -> None:
-    file.seek(offset)
-    while len(into):  # one call may read less than was asked for
-        count = file.readinto(into.data)
-        _check_end(count, into)
-        into = into[count:]
-
-
-def _read_pages(file: FileIO, bounce: Bytes, offset: int, into: Bytes) -> None:
-    while len(into):
-        skipped = offset % _PAGE
-        file.seek(offset - skipped)
-        pages = -(-(skipped + len(into)) // _PAGE)
-        count = file.readinto(bounce[: pages * _PAGE].data) - skipped
-        _check_end(count, into)
-        part = bounce[skipped : skipped + count][: len(into)]
-        into[: len(part)] = part
-        into, offset = into[len(part) :], offset + len(part)
-
-
-def _check_end(count: int, into: Bytes) -> None:
-    if count <= 0:
-        raise OSError(f"the file ended {len(into):,} bytes too early")

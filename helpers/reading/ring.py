@@ -1,0 +1,54 @@
+"""A ring of buffers in shared memory: DataLoader workers read mixes into it, the loop copies out.
+
+A message between processes takes as long whatever it holds, so it only says that the next mix is
+there. Mix after mix goes into the buffers in turn.
+"""
+
+from collections.abc import Generator, Iterator, Sequence
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from helpers.disk import free_bytes
+from helpers.order import Mix
+from helpers.reading.columns import Column, Rows
+from helpers.reading.mixes import make_room
+from helpers.units import format_bytes
+
+Ring = list[list[torch.Tensor]]  # buffers for a mix, each with a tensor for each column
+
+
+def make_ring(columns: Sequence[Column], rows: int, buffers: int) -> Ring:
+    """Make room for so many mixes of `rows`.
+
+    Raises OSError where shared memory is too small: torch would find out in the middle.
+    """
+    needed = buffers * rows * sum(column.row_bytes for column in columns)
+    folder = Path("/dev/shm")  # noqa: S108  # where Linux has it; no file of ours
+    free = free_bytes(folder) if folder.is_dir() else needed
+    if free < needed:
+        raise OSError(
+            f"workers need {format_bytes(needed)} of shared memory, and {folder} has "
+            f"{format_bytes(free)} free: pass a smaller mix_bytes, do without workers, or give the "
+            "container more (--shm-size)"
+        )
+    return [[_share(make_room(column, rows)) for column in columns] for _ in range(buffers)]
+
+
+def as_arrays(ring: Ring) -> Iterator[list[Rows]]:
+    """Yield the buffers in turn, without end."""
+    return cycle([[tensor.numpy() for tensor in tensors] for tensors in ring])
+
+
+def receive(
+    messages: Iterator[Any], mixes: Iterator[Mix], ring: Ring
+) -> Generator[tuple[Mix, list[Rows]]]:
+    """Yield the mixes that workers have read, as they say so."""
+    for _, mix, rows in zip(messages, mixes, as_arrays(ring), strict=False):
+        yield mix, rows
+
+
+def _share(rows: Rows) -> torch.Tensor:
+    return torch.from_numpy(rows).share_memory_()  # type: ignore[no-untyped-call,no-any-return]
