@@ -33,15 +33,25 @@ _CHROMIUM = (
     "--disable-background-networking --disable-component-update --disable-sync"
 )
 
-_COUNT_FRAMES = """async (cell, [frames, milliseconds]) => {
-    const seen = new Set(), end = Date.now() + milliseconds;
-    while (seen.size < frames) {
-        if (Date.now() > end) throw new Error(`only ${seen.size} different pictures`);
-        const image = cell.querySelector("img");
-        if (image) seen.add(image.src);
-        await new Promise(requestAnimationFrame);
-    }
+# Notes each picture of a cell as it comes: a short experiment ends before a test looks at it.
+_NOTE_PICTURES = """() => {
+    const seen = (window.picturesSeen = new WeakMap());
+    const note = (image) => {
+        const cell = image.closest(".jp-Cell");
+        if (!cell) return;
+        if (!seen.has(cell)) seen.set(cell, new Set());
+        seen.get(cell).add(image.src);
+    };
+    const imagesIn = (node) =>
+        node.tagName === "IMG" ? [node] : [...(node.querySelectorAll?.("img") ?? [])];
+    new MutationObserver((changes) => {
+        for (const { type, target, addedNodes } of changes) {
+            const nodes = type === "attributes" ? [target] : [...addedNodes];
+            nodes.flatMap(imagesIn).forEach(note);
+        }
+    }).observe(document, { childList: true, subtree: true, attributeFilter: ["src"] });
 }"""
+_PICTURES_SEEN = "cell => window.picturesSeen.get(cell)?.size ?? 0"
 
 # A kernel can be idle before its notebook is the one that commands work on, where starting is slow.
 _SETTLE = """async () => {
@@ -88,9 +98,12 @@ class LabPage:
         prompt.filter(has_text=re.compile(r"\d")).wait_for(timeout=seconds * 1000)
 
     def wait_for_frames(self, cell: Any, frames: int, seconds: float = 60) -> None:
-        """Wait until an image among a cell's outputs has shown so many different pictures."""
-        cell.locator("img").first.wait_for(timeout=seconds * 1000)
-        cell.evaluate(_COUNT_FRAMES, [frames, seconds * 1000])
+        """Wait until a cell has shown so many different pictures since the page was opened."""
+        self.page.wait_for_function(
+            f"([cell, frames]) => ({_PICTURES_SEEN})(cell) >= frames",
+            arg=[cell.element_handle(), frames],
+            timeout=seconds * 1000,
+        )
 
     def select(self, index: int) -> None:
         """Make a cell the one that commands work on."""
@@ -165,6 +178,7 @@ def open_notebook(browser: Any, start_lab: Callable[[Path], str]) -> Callable[[P
 
     def open_it(path: Path) -> LabPage:
         page = browser.new_page(viewport={"width": 1300, "height": 900})
+        page.add_init_script(f"({_NOTE_PICTURES})()")
         address = start_lab(path.parent)
         page.goto(f"{address}/lab/tree/{path.name}?token={_TOKEN}")
         lab_page = LabPage(page)
