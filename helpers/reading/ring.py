@@ -9,12 +9,12 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from helpers.disk import free_bytes
 from helpers.order import Mix
 from helpers.reading.columns import Column, Rows
-from helpers.reading.mixes import make_room
 from helpers.units import format_bytes
 
 Ring = list[list[torch.Tensor]]  # buffers for a mix, each with a tensor for each column
@@ -34,7 +34,7 @@ def make_ring(columns: Sequence[Column], rows: int, buffers: int) -> Ring:
             f"{format_bytes(free)} free: pass a smaller mix_bytes, do without workers, or give the "
             "container more (--shm-size)"
         )
-    return [[_share(make_room(column, rows)) for column in columns] for _ in range(buffers)]
+    return [[_share(column, rows) for column in columns] for _ in range(buffers)]
 
 
 def as_arrays(ring: Ring) -> Iterator[list[Rows]]:
@@ -50,5 +50,8 @@ def receive(
         yield mix, rows
 
 
-def _share(rows: Rows) -> torch.Tensor:
-    return torch.from_numpy(rows).share_memory_()  # type: ignore[no-untyped-call,no-any-return]
+def _share(column: Column, rows: int) -> torch.Tensor:
+    # As torch's own collation does. `share_memory_` would first make the tensor, then copy it.
+    storage = torch.UntypedStorage._new_shared(rows * column.row_bytes)  # type: ignore[no-untyped-call]
+    dtype = torch.from_numpy(np.empty(0, column.dtype)).dtype
+    return torch.empty(0, dtype=dtype).set_(storage).view(rows, *column.shape[1:])
