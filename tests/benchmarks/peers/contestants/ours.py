@@ -1,6 +1,6 @@
 """Our own readers, as a reader of the README would use them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import torch
 from torch.utils.data import BatchSampler, DataLoader, RandomSampler
@@ -31,10 +31,20 @@ def _blocks(source: Source, *, past_cache: bool | None) -> Iterable[Batch]:
         seed=source.seed,
         past_cache=past_cache,
     )
-    if not source.workers:
-        return batches
-    loader = DataLoader(batches, batch_size=None, num_workers=source.workers, prefetch_factor=1)
-    return batches.unpack(loader)
+    return _FromWorkers(batches, source.workers) if source.workers else batches
+
+
+class _FromWorkers:
+    """Blocks that workers read: they start with the epoch, as those of all others do."""
+
+    def __init__(self, batches: ShuffledBlocks, workers: int) -> None:
+        self._batches, self._workers = batches, workers
+
+    def __iter__(self) -> Iterator[Batch]:
+        loader = DataLoader(
+            self._batches, batch_size=None, num_workers=self._workers, prefetch_factor=1
+        )
+        return self._batches.unpack(loader)
 
 
 def _block_sampler(source: Source) -> Iterable[Batch]:
