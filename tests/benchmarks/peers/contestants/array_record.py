@@ -15,7 +15,12 @@ from ..records import Source
 from .mixed_blocks import Batch
 from .shuffled_batches import shuffled_batches
 
-NAME, LABEL_BYTES = "rows.array_record", 8  # as grain's store has them
+SUFFIX, LABEL_BYTES = ".array_record", 8  # as grain's store has them
+
+
+def shards_of(source: Source) -> list[str]:
+    """Return the files of grain's store, in the order of their rows."""
+    return sorted(map(str, source.folder.glob(f"*{SUFFIX}")))
 
 
 class RecordBatches(Dataset[Batch]):
@@ -23,7 +28,7 @@ class RecordBatches(Dataset[Batch]):
 
     def __init__(self, source: Source) -> None:
         self.row_shape = source.recipe.row_shape
-        self.records: Any = ArrayRecordDataSource(str(source.folder / NAME))
+        self.records: Any = ArrayRecordDataSource(shards_of(source))
 
     def __getitem__(self, chosen: Tensor) -> Batch:
         found = b"".join(self.records.__getitems__(chosen.tolist()))

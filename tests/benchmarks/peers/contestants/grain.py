@@ -1,5 +1,6 @@
 """grain over array_record: a global shuffle of records, read by its threads or its processes."""
 
+import itertools
 from collections.abc import Iterable, Iterator
 
 import grain  # type: ignore[import-not-found]
@@ -11,18 +12,29 @@ from array_record.python.array_record_module import (  # type: ignore[import-not
 from numpy.typing import NDArray
 
 from ..records import Source
-from .array_record import LABEL_BYTES, NAME
+from .array_record import LABEL_BYTES, SUFFIX, shards_of
 from .blocks_of import numbered_blocks
 from .mixed_blocks import Batch
 
+_SHARD_ROWS = 1 << 15
+
 
 def make(source: Source) -> None:
-    """Write a record for each row, in groups of one, which random access wants."""
-    writer = ArrayRecordWriter(str(source.folder / NAME), "group_size:1,uncompressed")
-    for block in numbered_blocks(source):
-        for row, label in zip(block.rows, block.labels, strict=True):
-            writer.write(row.tobytes() + label.tobytes())
-    writer.close()
+    """Write a record for each row, in groups of one, which random access wants, and in shards.
+
+    What one record takes to find grows with its shard: out of a single file of a million, grain
+    read 400 a second, out of 64 files 17,000. array_record, asked for whole batches, likes fewer.
+    """
+    shards = itertools.groupby(
+        numbered_blocks(source), key=lambda block: block.part.start // _SHARD_ROWS
+    )
+    for number, blocks in shards:
+        path = source.folder / f"rows-{number:05}{SUFFIX}"
+        writer = ArrayRecordWriter(str(path), "group_size:1,uncompressed")
+        for block in blocks:
+            for row, label in zip(block.rows, block.labels, strict=True):
+                writer.write(row.tobytes() + label.tobytes())
+        writer.close()
 
 
 class _Decode:
@@ -47,7 +59,7 @@ class _Tensors:
 
 def load(source: Source, _variant: str) -> Iterable[Batch]:
     """Return its usual pipeline, with its own number of read threads."""
-    records = grain.sources.ArrayRecordDataSource(str(source.folder / NAME))
+    records = grain.sources.ArrayRecordDataSource(shards_of(source))
     batches = (
         grain.MapDataset.source(records)
         .shuffle(seed=source.seed)
