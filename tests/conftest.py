@@ -27,6 +27,7 @@ def a_temporary_folder_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> I
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("LARGER_THAN_RAM_")]:
             patch.delenv(name)
+        patch.delenv("VIRTUAL_ENV", raising=False)  # of the shell: IPython warns of another's
         patch.setenv("TMPDIR", str(folder))
         patch.setattr(tempfile, "tempdir", str(folder))
         leftovers.set_mark()

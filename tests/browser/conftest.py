@@ -62,6 +62,19 @@ _SETTLE = """async () => {
     shell.activateById(notebook.id);
 }"""
 
+# A cell that is to run shows [*] at once. Where none does, the command fell on nothing.
+_RUN = """async ([command, milliseconds]) => {
+    const prompts = () => [...document.querySelectorAll(".jp-InputPrompt")]
+        .map((prompt) => prompt.innerText).filter((text) => /[*\\d]/.test(text)).join();
+    const before = prompts(), end = Date.now() + milliseconds;
+    while (prompts() === before) {
+        if (Date.now() > end) throw new Error(`${command} ran no cell`);
+        window.jupyterapp.commands.execute(command);
+        const again = Date.now() + 10000;
+        while (prompts() === before && Date.now() < again) await new Promise(requestAnimationFrame);
+    }
+}"""
+
 
 @dataclass
 class LabPage:
@@ -70,14 +83,14 @@ class LabPage:
     page: Any  # playwright's
 
     def run(self, command: str, seconds: float = 60) -> None:
-        """Start one of JupyterLab's commands, and do not wait for its end."""
+        """Start a command that runs cells, see that one has begun, and do not wait for its end."""
         self.page.evaluate(_SETTLE)
         self.page.wait_for_function(
             "name => window.jupyterapp.commands.isEnabled(name)",
             arg=command,
             timeout=seconds * 1000,
         )
-        self.page.evaluate("name => { window.jupyterapp.commands.execute(name) }", command)
+        self.page.evaluate(_RUN, [command, seconds * 1000])
 
     def run_all(self) -> None:
         """Run all cells, and do not wait for their end."""
@@ -173,11 +186,15 @@ def start_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Pa
 
 
 @pytest.fixture
-def open_notebook(browser: Any, start_lab: Callable[[Path], str]) -> Callable[[Path], LabPage]:
+def open_notebook(
+    browser: Any, start_lab: Callable[[Path], str]
+) -> Iterator[Callable[[Path], LabPage]]:
     """A function that opens a notebook in JupyterLab, with its kernel ready."""
+    pages: list[Any] = []
 
     def open_it(path: Path) -> LabPage:
         page = browser.new_page(viewport={"width": 1300, "height": 900})
+        pages.append(page)
         page.add_init_script(f"({_NOTE_PICTURES})()")
         address = start_lab(path.parent)
         page.goto(f"{address}/lab/tree/{path.name}?token={_TOKEN}")
@@ -185,7 +202,9 @@ def open_notebook(browser: Any, start_lab: Callable[[Path], str]) -> Callable[[P
         lab_page.wait_for_kernel()
         return lab_page
 
-    return open_it
+    yield open_it
+    for page in pages:  # pytest shows it where the test has failed
+        print(page.url, page.locator("body").inner_text(), sep="\n")
 
 
 def _free_port() -> int:

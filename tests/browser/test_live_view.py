@@ -32,8 +32,8 @@ run = Run("a made-up loop", outcome, seconds, 2**30, "watcher", "PSS", "fork", t
 view.finish(run)
 run
 """
+ASK = "from helpers.predictions import predict"  # a lesson never begins with the question either
 GUESS = """
-from helpers.predictions import predict
 guess = predict("How much memory will the loop take?", "MiB")
 guess
 """
@@ -75,12 +75,13 @@ def test_the_figure_moves_and_stop_ends_a_busy_cell(
 def test_a_guess_is_typed_into_a_field_and_shown_as_text_afterwards(
     tmp_path: Path, open_notebook: Callable[[Path], Any]
 ) -> None:
-    lab = open_notebook(_notebook(tmp_path / "guess.ipynb", GUESS, "guess"))
-    lab.run("notebook:run-cell-and-select-next")
-    field = lab.cell(0).get_by_label("Your guess")
-    field.click()
+    lab = open_notebook(_notebook(tmp_path / "guess.ipynb", ASK, GUESS, "guess"))
+    for index in (0, 1):
+        lab.run("notebook:run-cell-and-select-next")
+        lab.wait_for_cell(index)
+    lab.cell(1).get_by_label("Your guess").click(timeout=60_000)
     lab.page.keyboard.type("1,500")
-    lab.cell(0).get_by_text("1,500 is kept").wait_for(timeout=60_000)
-    lab.select(1)
+    lab.cell(1).get_by_text("1,500 is kept").wait_for(timeout=60_000)
+    lab.select(2)
     lab.run("notebook:run-cell")
-    lab.cell(1).get_by_text("You said 1,500 MiB").wait_for(timeout=60_000)
+    lab.cell(2).get_by_text("You said 1,500 MiB").wait_for(timeout=60_000)
