@@ -44,8 +44,7 @@ class FileDataset(Dataset[torch.Tensor]):
 
     def __init__(self, column: Column, open_rows: Callable[[], MappedRows | ChunkedRows]) -> None:
         self.column = column
-        self.path, self.shape = column.path, column.shape
-        self.dtype = torch.from_numpy(np.empty(0, column.dtype)).dtype
+        self.path, self.shape, self.dtype = column.path, column.shape, column.torch_dtype
         self._open_rows = open_rows
         self._rows: MappedRows | ChunkedRows | None = None
         self._process: int | None = None  # that has opened them

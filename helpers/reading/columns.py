@@ -13,6 +13,7 @@ from tokenize import TokenError
 from typing import Any, BinaryIO
 
 import numpy as np
+import torch
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
@@ -48,6 +49,11 @@ class Column:
     def rows(self) -> int:
         """Return the number of rows."""
         return self.shape[0]
+
+    @property
+    def torch_dtype(self) -> torch.dtype:
+        """Return the dtype of tensors of these rows."""
+        return torch.from_numpy(np.empty(0, self.dtype)).dtype
 
     @property
     def row_bytes(self) -> int:

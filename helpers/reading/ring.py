@@ -9,7 +9,6 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from helpers.disk import free_bytes
@@ -53,5 +52,4 @@ def receive(
 def _share(column: Column, rows: int) -> torch.Tensor:
     # As torch's own collation does. `share_memory_` would first make the tensor, then copy it.
     storage = torch.UntypedStorage._new_shared(rows * column.row_bytes)  # type: ignore[no-untyped-call]
-    dtype = torch.from_numpy(np.empty(0, column.dtype)).dtype
-    return torch.empty(0, dtype=dtype).set_(storage).view(rows, *column.shape[1:])
+    return torch.empty(0, dtype=column.torch_dtype).set_(storage).view(rows, *column.shape[1:])

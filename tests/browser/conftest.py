@@ -51,7 +51,6 @@ _NOTE_PICTURES = """() => {
         }
     }).observe(document, { childList: true, subtree: true, attributeFilter: ["src"] });
 }"""
-_PICTURES_SEEN = "cell => window.picturesSeen.get(cell)?.size ?? 0"
 
 # A kernel can be idle before its notebook is the one that commands work on, where starting is slow.
 _SETTLE = """async () => {
@@ -113,7 +112,7 @@ class LabPage:
     def wait_for_frames(self, cell: Any, frames: int, seconds: float = 60) -> None:
         """Wait until a cell has shown so many different pictures since the page was opened."""
         self.page.wait_for_function(
-            f"([cell, frames]) => ({_PICTURES_SEEN})(cell) >= frames",
+            "([cell, frames]) => window.picturesSeen.get(cell)?.size >= frames",
             arg=[cell.element_handle(), frames],
             timeout=seconds * 1000,
         )

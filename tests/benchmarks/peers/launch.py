@@ -4,12 +4,11 @@ import contextlib
 import json
 import os
 import select
-import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from helpers.budget import Group
@@ -32,7 +31,8 @@ class Child:
         self._group = group
         self._shared_before = _shared_memory()
         home.mkdir(parents=True, exist_ok=True)
-        self._temporary = tempfile.mkdtemp(prefix="peers-")  # short: sockets lie in it
+        # Short, because sockets lie in it. Some libraries leave locks there.
+        self._temporary = TemporaryDirectory(prefix="peers-", ignore_cleanup_errors=True)
         self._log = home / "last_words.txt"
         self._answers, answers = os.pipe()
         try:
@@ -40,7 +40,7 @@ class Child:
                 self._process = subprocess.Popen(
                     [python, "-m", "tests.benchmarks.peers.child", str(answers)],
                     cwd=PROJECT,
-                    env=_environment(home) | {"TMPDIR": self._temporary},
+                    env=_environment(home) | {"TMPDIR": self._temporary.name},
                     stdin=subprocess.PIPE,
                     stdout=words,
                     stderr=words,
@@ -86,7 +86,7 @@ class Child:
         self._signal_all(signal.SIGKILL, _ENDING)
         self._process.wait()
         os.close(self._answers)
-        shutil.rmtree(self._temporary, ignore_errors=True)  # some libraries leave locks there
+        self._temporary.cleanup()
         for path in _shared_memory() - self._shared_before:
             if not Path("/proc", path.name.split("_")[1]).exists():
                 path.unlink(missing_ok=True)  # of a worker that was killed in handing it over
