@@ -1,7 +1,7 @@
 """Datasets of any size whose right values are known: made once, streaming, in constant memory."""
 
-from data_gen.blocks import Recipe
-from data_gen.made import MadeData
-from data_gen.making import ensure
+from data_gen.generate import ensure
+from data_gen.generated import GeneratedData
+from data_gen.recipe import Recipe
 
-__all__ = ["MadeData", "Recipe", "ensure"]
+__all__ = ["GeneratedData", "Recipe", "ensure"]

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from data_gen.generate import ensure
 from data_gen.layouts import parse_shape
-from data_gen.making import ensure
 
 _EXAMPLES = """examples:
   python -m data_gen npy data --size 4GiB --shape 64,64

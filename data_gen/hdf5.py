@@ -17,8 +17,8 @@ from typing import NamedTuple
 import h5py
 import numpy as np
 
-from data_gen.blocks import Recipe, Rows
 from data_gen.layouts import Layout, tiles
+from data_gen.recipe import Recipe, Rows
 from data_gen.stream import BLOCK_BYTES, ahead, spans
 from data_gen.writers import Tick
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from data_gen.blocks import Recipe
+from data_gen.recipe import Recipe
 from helpers.units import format_bytes
 
 Compression = Literal["lzf", "gzip"]

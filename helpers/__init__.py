@@ -1,10 +1,10 @@
 """The workshop's instruments. This file only re-exports; names load when they are first used.
 
-    run an experiment       experiment, records, progress, budget, memory   (running/, looking/)
+    run an experiment       experiment, records, progress, budget, memory   (running/, system/)
     see it                  live, plots, predictions                        (drawing/)
     disks and machines      page_cache, disk, machine, scales
     in a notebook           extension, importable, checks                   (cells/)
-    from a file to batches  blocks, datasets, order, mixing                 (reading/)
+    from a file to batches  loaders/
 
 What stands behind a line of modules is in the folders named beside it. A DataLoader worker that
 needs `track` must not pay for matplotlib, so nothing is imported here until it is asked for.
@@ -17,22 +17,22 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from helpers.blocks import ShuffledBlocks as ShuffledBlocks
     from helpers.budget import enforcement as enforcement
     from helpers.checks import check as check
     from helpers.checks import check_dataset as check_dataset
     from helpers.checks import check_value as check_value
-    from helpers.datasets import Hdf5Dataset as Hdf5Dataset
-    from helpers.datasets import Labelled as Labelled
-    from helpers.datasets import NpyDataset as NpyDataset
     from helpers.disk import read_ahead_bytes as read_ahead_bytes
     from helpers.disk import sequential_read as sequential_read
     from helpers.drawing.sweeps import sweep as sweep
     from helpers.experiment import run as run
     from helpers.extension import load_ipython_extension as load_ipython_extension
+    from helpers.loaders.blocks import ShuffledBlocks as ShuffledBlocks
+    from helpers.loaders.datasets import Hdf5Dataset as Hdf5Dataset
+    from helpers.loaders.datasets import Labelled as Labelled
+    from helpers.loaders.datasets import NpyDataset as NpyDataset
+    from helpers.loaders.order import BlockShuffleSampler as BlockShuffleSampler
+    from helpers.loaders.order import ShuffleBuffer as ShuffleBuffer
     from helpers.machine import check_machine as check_machine
-    from helpers.order import BlockShuffleSampler as BlockShuffleSampler
-    from helpers.order import ShuffleBuffer as ShuffleBuffer
     from helpers.page_cache import evict as evict
     from helpers.plots import before_after as before_after
     from helpers.predictions import predict as predict
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "before_after": "plots",
-    "BlockShuffleSampler": "order",
+    "BlockShuffleSampler": "loaders.order",
     "check": "checks",
     "check_dataset": "checks",
     "check_machine": "machine",
@@ -50,17 +50,17 @@ _HOMES = {
     "enforcement": "budget",
     "evict": "page_cache",
     "format_bytes": "units",
-    "Hdf5Dataset": "datasets",
-    "Labelled": "datasets",
+    "Hdf5Dataset": "loaders.datasets",
+    "Labelled": "loaders.datasets",
     "load_ipython_extension": "extension",
-    "NpyDataset": "datasets",
+    "NpyDataset": "loaders.datasets",
     "predict": "predictions",
     "read_ahead_bytes": "disk",
     "run": "experiment",
     "scale": "scales",
     "sequential_read": "disk",
-    "ShuffleBuffer": "order",
-    "ShuffledBlocks": "blocks",
+    "ShuffleBuffer": "loaders.order",
+    "ShuffledBlocks": "loaders.blocks",
     "sweep": "drawing.sweeps",
     "track": "progress",
 }

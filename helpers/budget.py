@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from helpers.looking.ram import own_memory_folders
+from helpers.system.ram import own_memory_folders
 
 PREFIX = "larger-than-ram"
 PROBE_SECONDS = 5.0  # for systemd to start a process that does nothing

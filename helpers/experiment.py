@@ -3,7 +3,7 @@
     >>> run(one_epoch, LoadsEverything, "features.npy", ram_budget="1 GiB")
     one_epoch(LoadsEverything): killed: over its 1 GiB budget, by the kernel (cgroup v2) after 1.4 s
 
-The kernel watches, the child suffers. A failure on purpose is a result: whatever becomes of the
+The caller watches, the child suffers. A failure on purpose is a result: whatever becomes of the
 child, `run` returns a record. It raises only for its own arguments, before anything starts.
 """
 
@@ -19,15 +19,15 @@ from collections.abc import Callable
 from typing import Any
 
 from helpers.live import choose_view
-from helpers.memory import TreeSampler, chosen_measure, measure_name
-from helpers.records import Counters, Guess, ProcessPeak, Run, Sample, View
-from helpers.running.bench import bench
-from helpers.running.child import Order, Result
+from helpers.memory import MemoryMeter, chosen_backend, measure_name
+from helpers.records import Counters, Guess, ProcessPeak, Run, Snapshot, View
+from helpers.running.child import Request, Result
 from helpers.running.interrupts import interrupts_held
+from helpers.running.outcomes import find_outcome
 from helpers.running.packing import choose_start_method, pack, title_of
-from helpers.running.spare import Spare
-from helpers.running.verdicts import judge
-from helpers.running.watch import Verdict
+from helpers.running.sandbox import Sandbox
+from helpers.running.warm_pool import pool
+from helpers.running.watch import WatchReport
 from helpers.units import format_bytes, parse_size
 
 POLL_SECONDS = 0.05
@@ -53,7 +53,7 @@ def run(
     are: a live figure in a notebook, a line in a terminal.
 
     The function and its arguments are pickled, so they must come from an importable module: a
-    %%importable cell, or a file. Interrupting the kernel stops the child and returns what was seen.
+    %%importable cell, or a file. An interrupt stops the child and returns what was seen.
 
     Raises ValueError for a budget, start method or timeout that cannot be, and TypeError for a
     function or arguments that the child could not receive.
@@ -62,46 +62,46 @@ def run(
     budget_bytes = parse_size(ram_budget)
     if not timeout > 0:
         raise ValueError(f"timeout is {timeout}: pass a number of seconds above zero")
-    order = Order(
+    request = Request(
         call=pack(function, args),
         path=list(sys.path),
         folder=os.getcwd(),  # noqa: PTH109 - it goes to os.chdir
         environment=dict(os.environ),
         start_method=choose_start_method(start_method),
     )
-    spare = bench.take()
+    sandbox = pool.take()
     try:
-        _check_budget(spare, budget_bytes)
-        experiment = Experiment(spare, order, budget_bytes, timeout, title, guess)
+        _check_budget(sandbox, budget_bytes)
+        experiment = Experiment(sandbox, request, budget_bytes, timeout, title, guess)
         return experiment.record(view or choose_view(title, budget_bytes, experiment.enforced_by))
     finally:
         with contextlib.suppress(KeyboardInterrupt, OSError), interrupts_held():
-            spare.put_away()
-            bench.warm_up()  # while the reader reads; if it cannot, the next run will say so
+            sandbox.put_away()
+            pool.warm_up()  # while the reader reads; if it cannot, the next run will say so
 
 
 class Experiment:
-    """One child at work, from its order to its record."""
+    """One child at work, from its request to its record."""
 
     def __init__(
         self,
-        spare: Spare,
-        order: Order,
+        sandbox: Sandbox,
+        request: Request,
         budget_bytes: int,
         timeout: float,
         title: str,
         guess: Guess | None,
     ) -> None:
-        self.spare, self.order, self.guess = spare, order, guess
+        self.sandbox, self.request, self.guess = sandbox, request, guess
         self.budget_bytes, self.timeout, self.title = budget_bytes, timeout, title
-        group = spare.group
+        group = sandbox.group
         self.enforced_by = f"kernel (cgroup v{group.version})" if group else "watcher"
-        self.samples: list[Sample] = []
-        self.verdict: Verdict | None = None
+        self.snapshots: list[Snapshot] = []
+        self.report: WatchReport | None = None
         self._reader = threading.Thread(target=self._read_watcher, daemon=True)
 
     def record(self, view: View) -> Run:
-        """Carry the order out, let `view` show it, and return the record."""
+        """Carry the request out, let `view` show it, and return the record."""
         stopped = False
         try:
             with interrupts_held():
@@ -116,84 +116,84 @@ class Experiment:
         return run
 
     def _start(self) -> None:
-        group = self.spare.group
+        group = self.sandbox.group
         if group is not None:
             group.set_limit(self.budget_bytes)
         task = dataclasses.replace(
-            self.spare.task(),
+            self.sandbox.task(),
             budget_bytes=self.budget_bytes,
             timeout=self.timeout,
-            measure=chosen_measure(),
+            backend=chosen_backend(),
         )
         self._reader.start()
-        self.spare.tell_watcher(json.dumps(dataclasses.asdict(task)))
-        self.spare.give(self.order)
+        self.sandbox.tell_watcher(json.dumps(dataclasses.asdict(task)))
+        self.sandbox.give(self.request)
 
     def _wait(self, view: View) -> bool:
         """Return when the child has ended: True if the reader has stopped it."""
         over_for = 0.0
         while over_for < LAST_WORDS_SECONDS and self._reader.is_alive():
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self.spare.process.wait(timeout=POLL_SECONDS)
+                self.sandbox.process.wait(timeout=POLL_SECONDS)
                 return False
-            if (self.spare.folder / "result").exists():
+            if (self.sandbox.folder / "result").exists():
                 over_for += POLL_SECONDS
-            view.update(self.samples[:])  # the reader thread adds to the list meanwhile
+            view.update(self.snapshots[:])  # the reader thread adds to the list meanwhile
             if view.stop_requested():
                 return True
         return False
 
     def _end(self, stopped: bool) -> None:
-        """Let the watcher end what is left, and wait for its verdict."""
-        self.spare.tell_watcher("stop" if stopped else "over")
+        """Let the watcher end what is left, and wait for its report."""
+        self.sandbox.tell_watcher("stop" if stopped else "over")
         if self._reader.ident is not None:
             self._reader.join(timeout=10)
-        if stopped and self.verdict is None:
-            self.verdict = Verdict("stopped", 0, all_gone=False, cpu_seconds=0.0)
+        if stopped and self.report is None:
+            self.report = WatchReport("stopped", 0, all_gone=False, cpu_seconds=0.0)
 
     def _read_watcher(self) -> None:
-        for line in self.spare.watcher.stdout or ():
+        for line in self.sandbox.watcher.stdout or ():
             if not line.endswith("\n"):  # it was killed in the middle of a word
                 return
             record = json.loads(line)
             if "reason" in record:
                 peaks = tuple(ProcessPeak(**peak) for peak in record.pop("peaks"))
-                self.verdict = Verdict(**record, peaks=peaks)
+                self.report = WatchReport(**record, peaks=peaks)
             else:
                 counters = Counters(**record.pop("counters"))
-                self.samples.append(Sample(**record, counters=counters))
+                self.snapshots.append(Snapshot(**record, counters=counters))
 
     def _run(self) -> Run:
         result = self._result()
-        outcome, error = judge(
-            self.verdict,
+        outcome, error = find_outcome(
+            self.report,
             result,
-            code=self.spare.process.poll(),
-            stderr=self.spare.read("stderr"),
-            watcher_stderr=self.spare.read("watcher-stderr"),
+            code=self.sandbox.process.poll(),
+            stderr=self.sandbox.read("stderr"),
+            watcher_stderr=self.sandbox.read("watcher-stderr"),
             timeout=self.timeout,
         )
         return Run(
             title=self.title,
             outcome=outcome,
-            seconds=self.samples[-1].seconds if self.samples else 0.0,
+            seconds=self.snapshots[-1].seconds if self.snapshots else 0.0,
             budget_bytes=self.budget_bytes,
             enforced_by=self.enforced_by,
-            measure=measure_name(chosen_measure()),
-            start_method=self.order.start_method,
-            samples=tuple(self.samples),
-            peaks=self.verdict.peaks if self.verdict else (),
+            measure=measure_name(chosen_backend()),
+            start_method=self.request.start_method,
+            snapshots=tuple(self.snapshots),
+            peaks=self.report.peaks if self.report else (),
             value=result.value if result and not result.error else None,
             error=error,
             traceback=result.traceback if result else "",
-            stdout=self.spare.read("stdout"),
-            stderr=self.spare.read("stderr"),
+            stdout=self.sandbox.read("stdout"),
+            stderr=self.sandbox.read("stderr"),
             guess=self.guess,
         )
 
     def _result(self) -> Result | None:
         try:
-            result: Result = pickle.loads((self.spare.folder / "result").read_bytes())
+            result: Result = pickle.loads((self.sandbox.folder / "result").read_bytes())
         except FileNotFoundError:
             return None
         except Exception as error:  # noqa: BLE001 - any class may refuse to be loaded, in its own way
@@ -201,11 +201,11 @@ class Experiment:
         return result
 
 
-def _check_budget(spare: Spare, budget_bytes: int) -> None:
+def _check_budget(sandbox: Sandbox, budget_bytes: int) -> None:
     """Refuse a budget that is used up before the function starts."""
-    with TreeSampler(spare.process.pid, measure=chosen_measure()) as sampler:
-        look = sampler.exact()
-    needed = look.anonymous_bytes + look.shared_bytes
+    with MemoryMeter(sandbox.process.pid, backend=chosen_backend()) as meter:
+        reading = meter.exact()
+    needed = reading.anonymous_bytes + reading.shared_bytes
     if budget_bytes < needed * 1.1:
         raise ValueError(
             f"ram_budget {format_bytes(budget_bytes)} is too small: Python and torch alone take "

@@ -5,7 +5,7 @@ from typing import Any
 from helpers.importable import register
 from helpers.live import mimebundle
 from helpers.records import Run
-from helpers.running.bench import bench
+from helpers.running.warm_pool import pool
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -16,4 +16,4 @@ def load_ipython_extension(shell: Any) -> None:
     shell.display_formatter.mimebundle_formatter.for_type(Run, mimebundle)
     # What %mprun sends to a pager belongs below its cell, where it is saved and printed.
     shell.set_hook("show_in_pager", page.as_hook(page.display_page), 90)
-    bench.warm_up()
+    pool.warm_up()

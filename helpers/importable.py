@@ -38,7 +38,7 @@ class NotImportableError(Exception):
 
 
 def register(shell: Any) -> None:
-    """Give a shell the %%importable magic, and remove what killed kernels left behind."""
+    """Give a shell the %%importable magic, and remove what killed notebooks left behind."""
     sweep(Path.cwd())
     if "importable" not in shell.magics_manager.magics["cell"]:  # a second call keeps the modules
         magic = ImportableMagic(shell)

@@ -8,13 +8,13 @@ import os
 import shutil
 import sys
 import time
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
 from helpers.drawing import front_end
+from helpers.drawing.drawn import DRAWN
 from helpers.drawing.front_end import Place
-from helpers.records import Run, Sample, View
+from helpers.records import Run, Snapshot, View
 from helpers.units import format_bytes, format_rate
 
 VARIABLE = "LARGER_THAN_RAM_VIEW"
@@ -28,7 +28,7 @@ def choose_view(
 
     `live` needs a notebook: elsewhere it becomes `line`. Raises ValueError for an unknown choice.
     """
-    place = front_end.look_around() if place is None else place
+    place = front_end.detect_place() if place is None else place
     choice = os.environ.get(VARIABLE, "auto") or "auto"
     if choice not in CHOICES:
         raise ValueError(f"{VARIABLE}={choice!r} is not a view: use one of {', '.join(CHOICES)}")
@@ -54,7 +54,7 @@ def _suits(place: Place) -> str:
 class NoView:
     """Shows nothing."""
 
-    def update(self, samples: Sequence[Sample]) -> None:
+    def update(self, snapshots: Sequence[Snapshot]) -> None:
         """Draw nothing."""
 
     def finish(self, run: Run) -> None:
@@ -102,11 +102,11 @@ class LineView(NoView):
         self._next = 0.0
         self._width = 0
 
-    def update(self, samples: Sequence[Sample]) -> None:
+    def update(self, snapshots: Sequence[Snapshot]) -> None:
         """Rewrite the line, at most five times a second."""
-        if samples and self._clock() >= self._next:
+        if snapshots and self._clock() >= self._next:
             self._next = self._clock() + 0.2
-            line = f"{self._title}: {_progress(samples[-1], self._budget)}"
+            line = f"{self._title}: {_progress(snapshots[-1], self._budget)}"
             self._write(line[: shutil.get_terminal_size().columns - 1])  # a full line would wrap
 
     def finish(self, run: Run) -> None:
@@ -121,36 +121,16 @@ class LineView(NoView):
         self._width = len(words)
 
 
-def _progress(sample: Sample, budget: str) -> str:
-    counters = sample.counters
+def _progress(snapshot: Snapshot, budget: str) -> str:
+    counters = snapshot.counters
     seconds = counters.waiting_seconds + counters.working_seconds
-    parts = [f"{sample.seconds:.0f} s", f"{format_bytes(sample.budgeted_bytes)} of {budget}"]
+    parts = [f"{snapshot.seconds:.0f} s", f"{format_bytes(snapshot.budgeted_bytes)} of {budget}"]
     if counters.samples and seconds:
         parts.append(f"{format_rate(counters.samples / seconds)}")
         parts.append(f"waiting {counters.waiting_seconds / seconds:.0%}")
     if counters.expected_batches:
         parts.append(f"{counters.batches / counters.expected_batches:.0%} of the epoch")
     return ", ".join(parts)
-
-
-class Drawn:
-    """Remembers which run the cell that runs now has already shown."""
-
-    def __init__(self) -> None:
-        self._run: weakref.ref[Run] | None = None
-        self._cell: int | None = None
-
-    def note(self, run: Run) -> None:
-        """Remember that this cell has shown the run."""
-        self._run, self._cell = weakref.ref(run), front_end.execution_count()
-
-    def here(self, run: Run) -> bool:
-        """Return whether the run that this cell has shown is this very one."""
-        shown = self._run() if self._run is not None else None
-        return shown is run and self._cell == front_end.execution_count()
-
-
-DRAWN = Drawn()
 
 
 def mimebundle(run: Run) -> dict[str, Any]:

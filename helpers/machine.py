@@ -12,14 +12,14 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from helpers.disk import free_bytes
-from helpers.looking.machine_report import MachineReport, Row, State
-from helpers.looking.ram import (
+from helpers.memory import measure_name
+from helpers.system.machine_report import MachineReport, Row, State
+from helpers.system.ram import (
     available_ram_bytes,
     machine_ram_bytes,
     physical_ram_bytes,
     swap_bytes,
 )
-from helpers.memory import measure_name
 from helpers.units import format_bytes
 
 PROJECT = "larger-than-ram"  # its requirements are read from what is installed: one place for them
@@ -106,7 +106,7 @@ def _ram(needed: int) -> Row:
     value = f"{format_bytes(available)} free of {format_bytes(total)}{limited}"
     if available >= needed:
         return Row("RAM", value)
-    hint = f"{format_bytes(needed)} needed: close programs or other kernels, or give it more"
+    hint = f"{format_bytes(needed)} needed: close programs or other notebooks, or give it more"
     return Row("RAM", value, State.FIX, hint)
 
 

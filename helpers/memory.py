@@ -1,7 +1,7 @@
-"""One look at the memory of a process tree, from outside: cheap and often, exact and rarely.
+"""One reading of a process tree's memory, from outside: cheap and often, exact and rarely.
 
-A cheap look counts a page that three processes share three times. An exact look shares it out
-(PSS). `TreeSampler.look` corrects cheap looks by the last exact one.
+A cheap reading counts a page that three processes share three times. An exact reading shares it out
+(PSS). `MemoryMeter.read` corrects cheap readings by the last exact one.
 """
 
 import os
@@ -10,24 +10,24 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, Self, cast
 
-from helpers.looking.proc_tree import ProcTree
-from helpers.looking.procfs import ProcessLook, reports_kinds, reports_pss
-from helpers.looking.psutil_tree import PsutilTree, psutil_measure
+from helpers.system.proc_tree import ProcTree
+from helpers.system.procfs import ProcessMemory, reports_kinds, reports_pss
+from helpers.system.psutil_tree import PsutilTree, psutil_measure
 
-Measure = Literal["auto", "proc", "psutil"]
-_EXACT_SHARE = 0.01  # of a core, for exact looks
+MemoryBackend = Literal["auto", "proc", "psutil"]
+_EXACT_SHARE = 0.01  # of a core, for exact readings
 _SHORTEST_INTERVAL = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class MemoryReading:
     """The memory of a whole tree at one moment.
 
     `exact` is True when every process's figures share out the pages it shares; `cpu_seconds` is
-    what the look cost.
+    what the reading cost.
     """
 
-    processes: tuple[ProcessLook, ...]
+    processes: tuple[ProcessMemory, ...]
     exact: bool
     read_bytes: int | None  # from the disk by all processes so far; None where nobody tells
     cpu_seconds: float = 0.0
@@ -56,10 +56,10 @@ class Look:
 class Tree(Protocol):
     """A process and its descendants, on some system."""
 
-    def cheap(self) -> tuple[ProcessLook, ...]:
+    def cheap(self) -> tuple[ProcessMemory, ...]:
         """Return every living process as its own counters tell."""
 
-    def exact(self, cheap: tuple[ProcessLook, ...]) -> tuple[tuple[ProcessLook, ...], bool]:
+    def exact(self, cheap: tuple[ProcessMemory, ...]) -> tuple[tuple[ProcessMemory, ...], bool]:
         """Return the same processes with shared pages shared out, and whether all were."""
 
     def read_bytes(self) -> int | None:
@@ -69,8 +69,8 @@ class Tree(Protocol):
         """Give back what the tree holds open."""
 
 
-class TreeSampler:
-    """Look at a process and its descendants again and again, for one experiment.
+class MemoryMeter:
+    """Read the memory of a process and its descendants again and again, for one experiment.
 
     `pids` replaces the search for descendants, for instance by the list that a cgroup keeps.
     """
@@ -80,32 +80,34 @@ class TreeSampler:
         pid: int,
         *,
         pids: Callable[[], Iterable[int]] | None = None,
-        measure: Measure = "auto",
+        backend: MemoryBackend = "auto",
         proc: str = "/proc",
         clock: Callable[[], float] = time.monotonic,
         cpu_clock: Callable[[], float] = time.thread_time,
     ) -> None:
-        use_proc = measure == "proc" or (measure == "auto" and reports_kinds(proc))
+        use_proc = backend == "proc" or (backend == "auto" and reports_kinds(proc))
         self._tree: Tree = ProcTree(pid, pids, proc) if use_proc else PsutilTree(pid, pids)
-        self._cheap_tells_kinds = use_proc  # psutil's cheap figure is RSS: mapped files look held
+        # psutil's cheap figure is RSS, in which mapped files look held.
+        self._cheap_tells_kinds = use_proc
         self._clock, self._cpu_clock = clock, cpu_clock
         self._next_exact = float("-inf")
-        self._last: dict[int, tuple[ProcessLook, ProcessLook]] = {}  # by pid: counted, shared out
+        # By pid: counted, shared out.
+        self._last: dict[int, tuple[ProcessMemory, ProcessMemory]] = {}
 
-    def cheap(self) -> Look:
+    def cheap(self) -> MemoryReading:
         """Return the processes' own counters: shared pages count once for each process."""
         start = self._cpu_clock()
         return self._finish(self._tree.cheap(), False, start)
 
-    def exact(self) -> Look:
+    def exact(self) -> MemoryReading:
         """Return figures in which every shared page is shared out, as far as the system tells."""
         start = self._cpu_clock()
         return self._exact(self._tree.cheap(), start)
 
-    def look(self) -> Look:
-        """Return a cheap look corrected by the last exact one, or an exact one where due.
+    def read(self) -> MemoryReading:
+        """Return a cheap reading corrected by the last exact one, or an exact one where due.
 
-        An exact look is due when processes came or went, and now and then, so rarely that it
+        An exact reading is due when processes came or went, and now and then, so rarely that it
         costs about 1 % of a core.
         """
         start = self._cpu_clock()
@@ -125,7 +127,7 @@ class TreeSampler:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _exact(self, cheap: tuple[ProcessLook, ...], start: float) -> Look:
+    def _exact(self, cheap: tuple[ProcessMemory, ...], start: float) -> MemoryReading:
         processes, exact = self._tree.exact(cheap)
         shared_out = {process.pid: process for process in processes}
         self._last = {
@@ -133,13 +135,13 @@ class TreeSampler:
             for counted in cheap
             if counted.pid in shared_out
         }
-        look = self._finish(processes, exact, start)
-        interval = max(look.cpu_seconds / _EXACT_SHARE, _SHORTEST_INTERVAL)
+        reading = self._finish(processes, exact, start)
+        interval = max(reading.cpu_seconds / _EXACT_SHARE, _SHORTEST_INTERVAL)
         # One process shares hardly more than its libraries: its overcount hardly moves.
         self._next_exact = self._clock() + (interval if len(processes) > 1 else 10 * interval)
-        return look
+        return reading
 
-    def _corrected(self, cheap: tuple[ProcessLook, ...]) -> tuple[ProcessLook, ...]:
+    def _corrected(self, cheap: tuple[ProcessMemory, ...]) -> tuple[ProcessMemory, ...]:
         """Return the last exact figures plus what has been added since.
 
         Anonymous memory is a process's own. File-backed and shared pages that processes begin to
@@ -162,34 +164,36 @@ class TreeSampler:
             )
         return tuple(corrected)
 
-    def _growth_of_the_most(self, cheap: tuple[ProcessLook, ...], kind: str) -> int:
+    def _growth_of_the_most(self, cheap: tuple[ProcessMemory, ...], kind: str) -> int:
         name = f"{kind}_bytes"
         # A tree that has ended is empty: then nothing has grown.
         before: int = max((getattr(counted, name) for counted, _ in self._last.values()), default=0)
         now: int = max((getattr(process, name) for process in cheap), default=0)
         return now - before
 
-    def _finish(self, processes: tuple[ProcessLook, ...], exact: bool, start: float) -> Look:
+    def _finish(
+        self, processes: tuple[ProcessMemory, ...], exact: bool, start: float
+    ) -> MemoryReading:
         read_bytes = self._tree.read_bytes()
-        return Look(processes, exact, read_bytes, self._cpu_clock() - start)
+        return MemoryReading(processes, exact, read_bytes, self._cpu_clock() - start)
 
 
-def measure_name(measure: Measure = "auto", proc: str = "/proc") -> str:
+def measure_name(backend: MemoryBackend = "auto", proc: str = "/proc") -> str:
     """Return what the figures are on this system: "PSS", or "RSS" where nothing better is told.
 
     Where there is no /proc: "footprint" on macOS, "private bytes" on Windows, "USS" elsewhere.
     """
-    if measure == "proc" or (measure == "auto" and reports_kinds(proc)):
+    if backend == "proc" or (backend == "auto" and reports_kinds(proc)):
         return "PSS" if reports_pss(proc) else "RSS"
     return psutil_measure()
 
 
-def chosen_measure() -> Measure:
-    """Return what LARGER_THAN_RAM_MEASURE asks for; "psutil" does without /proc.
+def chosen_backend() -> MemoryBackend:
+    """Return what LARGER_THAN_RAM_BACKEND asks for; "psutil" does without /proc.
 
     Raises ValueError for anything but auto, proc and psutil.
     """
-    measure = os.environ.get("LARGER_THAN_RAM_MEASURE", "auto")
-    if measure not in ("auto", "proc", "psutil"):
-        raise ValueError(f"LARGER_THAN_RAM_MEASURE is {measure!r}: use auto, proc or psutil")
-    return cast(Measure, measure)
+    backend = os.environ.get("LARGER_THAN_RAM_BACKEND", "auto")
+    if backend not in ("auto", "proc", "psutil"):
+        raise ValueError(f"LARGER_THAN_RAM_BACKEND is {backend!r}: use auto, proc or psutil")
+    return cast(MemoryBackend, backend)

@@ -81,12 +81,12 @@ def _draw_rows(runs: list[Run]) -> Figure:
 
 
 def _memory_top(run: Run) -> float:
-    curves = memory_curves(thin(run.samples))
+    curves = memory_curves(thin(run.snapshots))
     return memory_top(curves, run.budget_bytes, guessed_bytes(run.guess))
 
 
 def _rate_top(run: Run) -> float:
-    return rate_top(throughput_curves(thin(run.samples)), guessed_rate(run.guess))
+    return rate_top(throughput_curves(thin(run.snapshots)), guessed_rate(run.guess))
 
 
 def _subtitle(run: Run) -> str:

@@ -4,7 +4,7 @@ import math
 import re
 from typing import Any
 
-from helpers.drawing.front_end import look_around
+from helpers.drawing.front_end import detect_place
 from helpers.records import Guess
 
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(\D|$))")
@@ -24,7 +24,7 @@ class AskedGuess(Guess):
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         del include, exclude
-        place = look_around()
+        place = detect_place()
         if self.value is None and place.widgets and place.watched:
             bundle: dict[str, Any] = _field(self)._repr_mimebundle_()
             return {**bundle, "text/plain": repr(self)}

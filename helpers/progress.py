@@ -1,7 +1,7 @@
 """Count what a training loop gets from its loader, and what it waits for.
 
 `track(loader)` yields the loader's batches and changes nothing else. Inside `run` it publishes its
-counters on a board in shared memory, where the watcher reads them; outside it is a progress bar.
+counters in the run's shared state, where the watcher reads them; outside it is a progress bar.
 """
 
 import os
@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from tqdm import tqdm
 
-from helpers.running.board import BOARD_VARIABLE, Board
+from helpers.running.shared_state import STATE_VARIABLE, SharedState
 
 Batch = TypeVar("Batch")
 
@@ -31,20 +31,20 @@ def track(
     """
     if seconds is not None and not seconds > 0:
         raise ValueError(f"seconds is {seconds}: pass a number above zero, or leave it out")
-    board = _board()
+    state = _state()
     start = clock()
-    if board is None:
+    if state is None:
         return _shown(_until(_iterator(loader), seconds, start, clock), _length(loader))
-    if board.owner != os.getpid():  # a worker of the run: nobody reads its bar, nobody its counts
+    if state.owner != os.getpid():  # a worker of the run: nobody reads its bar, nobody its counts
         return _until(_iterator(loader), seconds, start, clock)
-    board.begin_to_wait()  # before iter(): starting workers is waiting, too
+    state.begin_to_wait()  # before iter(): starting workers is waiting, too
     try:
         iterator = _iterator(loader)
     except BaseException:
-        board.stop_waiting(clock() - start)
+        state.stop_waiting(clock() - start)
         raise
-    board.expect(_length(loader) or 0)
-    return _published(_until(iterator, seconds, start, clock), board, start, clock)
+    state.expect(_length(loader) or 0)
+    return _published(_until(iterator, seconds, start, clock), state, start, clock)
 
 
 def count(batch: object) -> tuple[int, int]:
@@ -84,10 +84,10 @@ def _iterator(loader: Iterable[Batch]) -> Iterator[Batch]:
         ) from None
 
 
-def _board() -> Board | None:
-    """Return the board of the run that this process belongs to, as its child or a worker of it."""
-    path = Path(os.environ.get(BOARD_VARIABLE, ""))
-    return Board(path) if path.is_file() else None
+def _state() -> SharedState | None:
+    """Return the state of the run that this process belongs to, as its child or a worker of it."""
+    path = Path(os.environ.get(STATE_VARIABLE, ""))
+    return SharedState(path) if path.is_file() else None
 
 
 def _length(loader: object) -> int | None:
@@ -110,23 +110,23 @@ def _until(
 
 
 def _published(
-    batches: Iterator[Batch], board: Board, start: float, clock: Callable[[], float]
+    batches: Iterator[Batch], state: SharedState, start: float, clock: Callable[[], float]
 ) -> Iterator[Batch]:
-    """Yield batches; every one is on the board before it is handed out."""
+    """Yield batches; every one is counted before it is handed out."""
     asked = start
     try:
         for batch in batches:
             arrived = clock()
             samples, data_bytes = count(batch)
-            board.add_batch(samples=samples, data_bytes=data_bytes, waiting=arrived - asked)
+            state.add_batch(samples=samples, data_bytes=data_bytes, waiting=arrived - asked)
             try:
                 yield batch
             finally:  # also when the loop is left early
                 asked = clock()
-                board.add_work(asked - arrived)
-                board.begin_to_wait()
+                state.add_work(asked - arrived)
+                state.begin_to_wait()
     finally:  # the loader has ended, or failed, or the loop was left
-        board.stop_waiting(clock() - asked)
+        state.stop_waiting(clock() - asked)
 
 
 def _shown(batches: Iterator[Batch], length: int | None) -> Iterator[Batch]:

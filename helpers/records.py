@@ -1,7 +1,7 @@
 """What an experiment leaves behind: frozen records. They hold numbers and words, and draw nothing.
 
 Everything that measures returns these; everything that draws takes them. So a figure can be
-tested with five samples made up by hand.
+tested with five snapshots made up by hand.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ class Outcome(StrEnum):
     RAISED = "raised"
     CRASHED = "crashed"  # ended by a signal, or left without a word
     TIMED_OUT = "timed out"
-    STOPPED = "stopped"  # by the reader: the Stop button, or an interrupted kernel
+    STOPPED = "stopped"  # by the reader: the Stop button, or an interrupt
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class Counters:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """One look at a process tree from outside. Bytes of the whole tree, shared pages counted once.
+class Snapshot:
+    """A process tree at one moment, in bytes. Shared pages count once.
 
-    `exact` tells a look through `smaps_rollup` (or private memory) from a cheap one that was
+    `exact` tells a reading through `smaps_rollup` (or private memory) from a cheap one that was
     corrected by the last exact one.
     """
 
@@ -81,7 +81,7 @@ class Run:
     enforced_by: str  # "kernel (cgroup v2)", "kernel (cgroup v1)" or "watcher"
     measure: str  # what the memory figures are: "PSS", or as `psutil_measure` tells
     start_method: str  # of DataLoader workers: "fork", "spawn" or "forkserver"
-    samples: tuple[Sample, ...] = ()
+    snapshots: tuple[Snapshot, ...] = ()
     peaks: tuple[ProcessPeak, ...] = ()
     value: Any = None  # what the function returned
     error: str = ""  # "RuntimeError: DataLoader worker ...", or the signal's name
@@ -98,17 +98,17 @@ class Run:
     @property
     def counters(self) -> Counters:
         """Return the last counters that were seen."""
-        return self.samples[-1].counters if self.samples else Counters()
+        return self.snapshots[-1].counters if self.snapshots else Counters()
 
     @property
     def baseline_anonymous_bytes(self) -> int:
         """Return the child's anonymous memory just before the function ran: Python and torch."""
-        return self.samples[0].anonymous_bytes if self.samples else 0
+        return self.snapshots[0].anonymous_bytes if self.snapshots else 0
 
     @property
     def peak_anonymous_bytes(self) -> int:
         """Return the most anonymous memory of the whole tree."""
-        return max((s.anonymous_bytes for s in self.samples), default=0)
+        return max((s.anonymous_bytes for s in self.snapshots), default=0)
 
     @property
     def added_anonymous_bytes(self) -> int:
@@ -118,24 +118,35 @@ class Run:
     @property
     def peak_shared_bytes(self) -> int:
         """Return the most shared memory of the whole tree, each page counted once."""
-        return max((s.shared_bytes for s in self.samples), default=0)
+        return max((s.shared_bytes for s in self.snapshots), default=0)
 
     @property
     def added_rss_bytes(self) -> int:
         """Return how far the sum of RSS rose above the baseline."""
-        return max((s.rss_bytes for s in self.samples), default=0) - (
-            self.samples[0].rss_bytes if self.samples else 0
+        return max((s.rss_bytes for s in self.snapshots), default=0) - (
+            self.snapshots[0].rss_bytes if self.snapshots else 0
         )
 
     @property
     def read_bytes(self) -> int | None:
         """Return the bytes that came from the disk, or None where the system does not tell."""
-        return self.samples[-1].read_bytes if self.samples else None
+        return self.snapshots[-1].read_bytes if self.snapshots else None
 
     @property
     def workers(self) -> tuple[ProcessPeak, ...]:
         """Return the DataLoader workers, in the order in which they were seen."""
         return tuple(peak for peak in self.peaks if peak.name.startswith("worker"))
+
+    @property
+    def largest_worker_bytes(self) -> int | None:
+        """Return the most anonymous memory of one DataLoader worker, None where there was none."""
+        return max((worker.peak_anonymous_bytes for worker in self.workers), default=None)
+
+    @property
+    def read_amplification(self) -> float | None:
+        """Return bytes read from the disk for each byte that `track` counted, None if unknown."""
+        used = self.counters.data_bytes
+        return None if self.read_bytes is None or not used else self.read_bytes / used
 
     @property
     def samples_per_second(self) -> float:
@@ -181,8 +192,8 @@ class Guess:
 class View(Protocol):
     """Whatever shows an experiment while it runs."""
 
-    def update(self, samples: Sequence[Sample]) -> None:
-        """Take note of all samples so far. Called often; the view chooses when to draw."""
+    def update(self, snapshots: Sequence[Snapshot]) -> None:
+        """Take note of all snapshots so far. Called often; the view chooses when to draw."""
 
     def finish(self, run: Run) -> None:
         """Show the finished record and put away what only a running experiment needs."""

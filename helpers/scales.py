@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from helpers.looking.ram import available_ram_bytes, machine_ram_bytes
+from helpers.system.ram import available_ram_bytes, machine_ram_bytes
 from helpers.units import format_bytes, parse_size
 
 VARIABLE = "LARGER_THAN_RAM_SCALE"

@@ -39,11 +39,11 @@ def a_temporary_folder_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.fixture(scope="module", autouse=True)
 def no_spare_outlives_its_module(a_temporary_folder_of_our_own: None) -> Iterator[None]:
-    """Hold that nothing at all is left of a module's tests, when its warm spare is put away."""
+    """Hold that nothing at all is left of a module's tests, when its warm sandbox is put away."""
     before = leftovers.traces()
     yield
-    if bench := sys.modules.get("helpers.running.bench"):
-        bench.bench.clear()
+    if pool := sys.modules.get("helpers.running.warm_pool"):
+        pool.pool.clear()
     left = leftovers.left_since(before)
     assert not left, f"the module left {left}"
 

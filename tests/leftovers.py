@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 
 from helpers.budget import PREFIX, own_group
-from helpers.running.processes import command_line
+from helpers.system.processes import command_line
 
 MARK = "LARGER_THAN_RAM_TESTS"  # an environment variable: children inherit it, orphans keep it
 PATIENCE = 5.0  # for what is already ending
@@ -54,14 +54,14 @@ def left_since(
 
 
 def warm_spare() -> frozenset[str]:
-    """Return the traces of the one spare that may wait for the next run."""
-    module = sys.modules.get("helpers.running.bench")
-    spare = module.bench.waiting if module else None
-    if spare is None:
+    """Return the traces of the one sandbox that may wait for the next run."""
+    module = sys.modules.get("helpers.running.warm_pool")
+    sandbox = module.pool.waiting if module else None
+    if sandbox is None:
         return frozenset()
-    processes = {_line(process.pid) for process in (spare.process, spare.watcher)}
-    group = {_group_line(spare.group.path)} if spare.group else set()
-    return frozenset(processes | {f"file {spare.folder}"} | group)
+    processes = {_line(process.pid) for process in (sandbox.process, sandbox.watcher)}
+    group = {_group_line(sandbox.group.path)} if sandbox.group else set()
+    return frozenset(processes | {f"file {sandbox.folder}"} | group)
 
 
 def _processes() -> set[str]:

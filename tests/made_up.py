@@ -3,15 +3,15 @@
 from dataclasses import replace
 from typing import Any
 
-from helpers.records import Counters, Guess, Outcome, Run, Sample
+from helpers.records import Counters, Guess, Outcome, Run, Snapshot
 
 MIB, GIB = 2**20, 2**30
 
 
-def sample(seconds: float, anonymous_mib: float = 200, **others: Any) -> Sample:
+def snapshot(seconds: float, anonymous_mib: float = 200, **others: Any) -> Snapshot:
     """Return one look at a single process, with 100 MiB of a file mapped and 10 MiB shared."""
     anonymous = int(anonymous_mib * MIB)
-    made = Sample(seconds, anonymous, 100 * MIB, 10 * MIB, anonymous + 110 * MIB, processes=1)
+    made = Snapshot(seconds, anonymous, 100 * MIB, 10 * MIB, anonymous + 110 * MIB, processes=1)
     return replace(made, **others)
 
 
@@ -19,24 +19,29 @@ def counted(seconds: float, samples_per_second: float = 1000, waiting: float = 0
     """Return the counters of a steady loop with ten batches a second."""
     samples = int(samples_per_second * seconds)
     return Counters(
-        samples, int(10 * seconds), samples * 1024, waiting * seconds, (1 - waiting) * seconds, 600
+        samples,
+        int(10 * seconds),
+        samples * 1024,
+        waiting * seconds,
+        (1 - waiting) * seconds,
+        600,
     )
 
 
 def finished_run(seconds: float = 10, samples_per_second: float = 1000, **others: Any) -> Run:
     """Return a run that read its data at a steady rate and finished."""
     times = [seconds * step / 100 for step in range(101)]
-    samples = tuple(
-        sample(time, 210, counters=counted(time, samples_per_second), read_bytes=int(time * MIB))
+    snapshots = tuple(
+        snapshot(time, 210, counters=counted(time, samples_per_second), read_bytes=int(time * MIB))
         for time in times
     )
-    return replace(_run("steady", Outcome.FINISHED, seconds, samples), **others)
+    return replace(_run("steady", Outcome.FINISHED, seconds, snapshots), **others)
 
 
 def killed_run(seconds: float = 2, **others: Any) -> Run:
     """Return a run that filled its 1 GiB budget before the first batch."""
-    samples = tuple(sample(seconds * step / 20, 200 + 42 * step) for step in range(21))
-    return replace(_run("load everything", Outcome.KILLED, seconds, samples), **others)
+    snapshots = tuple(snapshot(seconds * step / 20, 200 + 42 * step) for step in range(21))
+    return replace(_run("load everything", Outcome.KILLED, seconds, snapshots), **others)
 
 
 def guess(value: float | None, unit: str) -> Guess:
@@ -44,5 +49,5 @@ def guess(value: float | None, unit: str) -> Guess:
     return Guess("How much?", unit, value)
 
 
-def _run(title: str, outcome: Outcome, seconds: float, samples: tuple[Sample, ...]) -> Run:
-    return Run(title, outcome, seconds, GIB, "watcher", "PSS", "fork", samples)
+def _run(title: str, outcome: Outcome, seconds: float, snapshots: tuple[Snapshot, ...]) -> Run:
+    return Run(title, outcome, seconds, GIB, "watcher", "PSS", "fork", snapshots)

@@ -11,8 +11,8 @@ import pytest
 
 from helpers import experiment
 from helpers.live import NoView
-from helpers.records import Run, Sample
-from helpers.running.board import BOARD_VARIABLE
+from helpers.records import Run, Snapshot
+from helpers.running.shared_state import STATE_VARIABLE
 
 MIB = 2**20
 BUDGET = 512 * MIB
@@ -31,8 +31,8 @@ class Does(NoView):
     def __init__(self, action: Callable[[], Any], *, when: Callable[[], bool] = lambda: True):
         self.action, self.when, self.done = action, when, False
 
-    def update(self, samples: Sequence[Sample]) -> None:
-        if samples and not self.done and self.when():
+    def update(self, snapshots: Sequence[Snapshot]) -> None:
+        if snapshots and not self.done and self.when():
             self.done = True
             self.action()
 
@@ -43,8 +43,8 @@ class Stops(NoView):
     def __init__(self, batches: int) -> None:
         self.batches, self.seen = batches, 0
 
-    def update(self, samples: Sequence[Sample]) -> None:
-        self.seen = samples[-1].counters.batches if samples else 0
+    def update(self, snapshots: Sequence[Snapshot]) -> None:
+        self.seen = snapshots[-1].counters.batches if snapshots else 0
 
     def stop_requested(self) -> bool:
         return self.seen >= self.batches
@@ -65,7 +65,7 @@ def from_a_module_that(
     folder: Path, monkeypatch: pytest.MonkeyPatch, does: str
 ) -> Callable[[], None]:
     """Return a function of a module that does something when a child of a run imports it."""
-    text = f"import os\nif {BOARD_VARIABLE!r} in os.environ:\n    {does}\ndef function(): pass\n"
+    text = f"import os\nif {STATE_VARIABLE!r} in os.environ:\n    {does}\ndef function(): pass\n"
     (folder / f"lesson_{folder.name}.py").write_text(text)
     monkeypatch.syspath_prepend(str(folder))
     module = __import__(f"lesson_{folder.name}")

@@ -19,13 +19,13 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.data import DataLoader
 
-from data_gen import MadeData, ensure
-from helpers.blocks import ShuffledBlocks
-from helpers.order import BlockShuffleSampler
-from helpers.reading import raw_files
+from data_gen import GeneratedData, ensure
+from helpers.loaders import raw_files
+from helpers.loaders.blocks import ShuffledBlocks
+from helpers.loaders.order import BlockShuffleSampler
 
 ROWS = 6000
-SMALL: dict[str, Any] = {"batch_size": 64, "mix_bytes": "128 KiB", "block_rows": 50}
+SMALL: dict[str, Any] = {"batch_size": 64, "buffer_bytes": "128 KiB", "block_rows": 50}
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +34,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def data(folder: Path) -> MadeData:
+def data(folder: Path) -> GeneratedData:
     return ensure("npy", folder, rows=ROWS, row_shape=(16,), progress=False, order="sorted")
 
 
-def make(data: MadeData, **changes: Any) -> ShuffledBlocks:
+def make(data: GeneratedData, **changes: Any) -> ShuffledBlocks:
     return ShuffledBlocks(data.rows_path, data.labels_path, **{**SMALL, **changes})
 
 
@@ -55,7 +55,7 @@ forks = pytest.mark.skipif(
 crowds = pytest.mark.filterwarnings("ignore:This DataLoader will create")  # more than cores
 
 
-def assert_right(data: MadeData, batches: Any, indices: Any) -> None:
+def assert_right(data: GeneratedData, batches: Any, indices: Any) -> None:
     count = 0
     for (rows, labels), wanted in zip(batches, indices, strict=True):
         assert data.count_wrong(rows, wanted) == 0
@@ -70,7 +70,7 @@ def shared_memory() -> int:
 
 
 def readers() -> list[threading.Thread]:
-    return [one for one in threading.enumerate() if one.name.startswith("reader of a mix")]
+    return [one for one in threading.enumerate() if one.name.startswith("reader of a fill")]
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +98,7 @@ def no_reader_is_left() -> Iterator[None]:
 def test_every_row_and_label_is_right_and_comes_once(layout: dict[str, Any], folder: Path) -> None:
     made = ensure(**layout, folder=folder, rows=ROWS, row_shape=(16,), progress=False)
     batches = ShuffledBlocks(
-        made.rows_path, made.labels_path, batch_size=64, mix_bytes="256 KiB", seed=5
+        made.rows_path, made.labels_path, batch_size=64, buffer_bytes="256 KiB", seed=5
     )
     for epoch in range(2):
         batches.set_epoch(epoch)
@@ -108,7 +108,7 @@ def test_every_row_and_label_is_right_and_comes_once(layout: dict[str, Any], fol
     assert len(batches) == len(indices) == 94
 
 
-def test_without_labels_a_batch_is_its_rows_alone(data: MadeData) -> None:
+def test_without_labels_a_batch_is_its_rows_alone(data: GeneratedData) -> None:
     batches = ShuffledBlocks(data.rows_path, **SMALL)
     for rows, wanted in zip(batches, batches.order, strict=True):
         assert data.count_wrong(rows, wanted) == 0
@@ -120,7 +120,7 @@ def test_labels_inside_the_same_file_are_named(folder: Path) -> None:
     assert_right(made, batches, batches.order)
 
 
-def test_batches_are_writable_and_their_own(data: MadeData) -> None:
+def test_batches_are_writable_and_their_own(data: GeneratedData) -> None:
     for rows, labels in make(data):
         assert (rows.dtype, labels.dtype) == (torch.float32, torch.int64)
         rows += 1
@@ -131,7 +131,7 @@ def test_batches_are_writable_and_their_own(data: MadeData) -> None:
 
 
 def test_the_order_differs_from_epoch_to_epoch_and_is_the_same_for_the_same_seed(
-    data: MadeData,
+    data: GeneratedData,
 ) -> None:
     def first_labels(batches: ShuffledBlocks) -> list[int]:
         labels: list[int] = next(iter(batches))[1].tolist()
@@ -145,7 +145,7 @@ def test_the_order_differs_from_epoch_to_epoch_and_is_the_same_for_the_same_seed
     assert first_labels(make(data, seed=3, threads=1)) == first
 
 
-def test_ranks_share_the_rows_and_have_as_many_batches(data: MadeData) -> None:
+def test_ranks_share_the_rows_and_have_as_many_batches(data: GeneratedData) -> None:
     ranks = [make(data, rank=rank, ranks=3) for rank in range(3)]
     indices = [list(rank.order) for rank in ranks]
     np.testing.assert_array_equal(np.sort(np.concatenate([*chain(*indices)])), np.arange(ROWS))
@@ -154,7 +154,7 @@ def test_ranks_share_the_rows_and_have_as_many_batches(data: MadeData) -> None:
         assert_right(data, rank, wanted)
 
 
-def test_the_last_batch_is_kept_or_dropped(data: MadeData) -> None:
+def test_the_last_batch_is_kept_or_dropped(data: GeneratedData) -> None:
     kept = [len(rows) for rows, _ in make(data)]
     dropped = [len(rows) for rows, _ in make(data, drop_last=True)]
     assert kept == [64] * 93 + [48]
@@ -170,14 +170,14 @@ def test_block_and_mix_sizes_suit_the_file_where_they_are_not_given(folder: Path
 
 @pytest.mark.parametrize("epoch", [0, 3])
 def test_the_batches_are_those_of_a_sampler_of_the_same_settings(
-    epoch: int, data: MadeData
+    epoch: int, data: GeneratedData
 ) -> None:
     settings: dict[str, Any] = {"seed": 7, "drop_last": True, "rank": 1, "ranks": 2}
     batches = make(data, **settings)
     batches.set_epoch(epoch)
     mixed = (128 << 10) // 2 // (16 * 4 + 8 + 8) // 50  # 8 bytes are of the row's place
     sampler = BlockShuffleSampler(
-        ROWS, batch_size=64, block_rows=50, mixed_blocks=mixed, epoch=epoch, **settings
+        ROWS, batch_size=64, block_rows=50, buffer_blocks=mixed, epoch=epoch, **settings
     )
     assert len(batches) == len(sampler) == 46
     assert_right(data, batches, sampler)
@@ -189,7 +189,7 @@ def test_large_blocks_read_past_the_cache_by_many_threads_are_right(folder: Path
         batches = ShuffledBlocks(
             made.rows_path,
             made.labels_path,
-            mix_bytes="4 MiB",
+            buffer_bytes="4 MiB",
             block_rows=100,
             threads=8,
             past_cache=True,
@@ -204,11 +204,11 @@ def test_large_blocks_read_past_the_cache_by_many_threads_are_right(folder: Path
 _LOOP = """
 import pickle, sys
 from torch.utils.data import DataLoader
-from helpers.blocks import ShuffledBlocks
+from helpers.loaders.blocks import ShuffledBlocks
 
 data = pickle.loads(bytes.fromhex(sys.argv[1]))
 batches = ShuffledBlocks(
-    data.rows_path, data.labels_path, batch_size=64, mix_bytes="256 KiB"
+    data.rows_path, data.labels_path, batch_size=64, buffer_bytes="256 KiB"
 )
 loader = DataLoader(batches, batch_size=None, num_workers=2, multiprocessing_context=sys.argv[2])
 found = zip(batches.unpack(loader), batches.order, strict=True)
@@ -218,7 +218,7 @@ print(sum(data.count_wrong(rows, i) + (len(i) << 20) for (rows, labels), i in fo
 
 @pytest.mark.parametrize("start_method", ["fork", "spawn", "forkserver"])
 def test_workers_hand_over_right_rows_under_every_start_method(
-    start_method: str, data: MadeData
+    start_method: str, data: GeneratedData
 ) -> None:
     # In a process of its own, because a fork server and its folder last as long as their process.
     program = _LOOP.replace("ROWS", str(ROWS))
@@ -232,26 +232,26 @@ def test_workers_hand_over_right_rows_under_every_start_method(
 @pytest.mark.parametrize("prefetch", [1, 2, 3])
 @pytest.mark.parametrize("workers", [1, 2, 5])
 def test_any_number_of_workers_hands_out_the_batches_of_a_sampler(
-    workers: int, prefetch: int, data: MadeData
+    workers: int, prefetch: int, data: GeneratedData
 ) -> None:
     batches = make(data)
     kept = list(loop(batches, workers, prefetch))  # the batches are the loop's own
     buffers = workers * prefetch + 1
     mixed = (128 << 10) // buffers // (16 * 4 + 8 + 8) // 50
-    sampler = BlockShuffleSampler(ROWS, batch_size=64, block_rows=50, mixed_blocks=mixed)
-    assert sum(1 for _ in sampler.mixes()) > 2 * buffers
+    sampler = BlockShuffleSampler(ROWS, batch_size=64, block_rows=50, buffer_blocks=mixed)
+    assert sum(1 for _ in sampler.fills()) > 2 * buffers
     assert list(batches.order) == list(sampler)
     assert_right(data, kept, sampler)
 
 
 @forks
 @crowds
-def test_workers_without_a_mix_of_their_own_do_no_harm(data: MadeData) -> None:
-    batches = make(data, mix_bytes="6 MiB")
+def test_workers_without_a_mix_of_their_own_do_no_harm(data: GeneratedData) -> None:
+    batches = make(data, buffer_bytes="6 MiB")
     for epoch in range(2):
         batches.set_epoch(epoch)
         assert_right(data, list(loop(batches, workers=5)), batches.order)
-        assert sum(1 for _ in batches.order.mixes()) == 1
+        assert sum(1 for _ in batches.order.fills()) == 1
 
 
 @forks
@@ -260,7 +260,7 @@ def test_workers_without_a_mix_of_their_own_do_no_harm(data: MadeData) -> None:
     ("workers", "prefetch"), [(0, 1), (1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (5, 1)]
 )
 def test_no_mix_is_overwritten_while_a_slow_loop_hands_it_out(
-    workers: int, prefetch: int, data: MadeData, monkeypatch: pytest.MonkeyPatch
+    workers: int, prefetch: int, data: GeneratedData, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The loop goes on only when all that was asked for is read, and no more than that is."""
     read, done = raw_files._read_bytes, multiprocessing.get_context("fork").Semaphore(0)
@@ -272,15 +272,15 @@ def test_no_mix_is_overwritten_while_a_slow_loop_hands_it_out(
     monkeypatch.setattr(raw_files, "_read_bytes", count)
     batches = ShuffledBlocks(data.rows_path, **SMALL)
     running = loop(batches, workers, prefetch)
-    mixes = list(batches.order.mixes())
+    fills = list(batches.order.fills())
     ahead = max(workers * prefetch, 1)
-    assert len(mixes) > ahead + 1
+    assert len(fills) > ahead + 1
     seen = 0
-    for number, mix in enumerate(mixes):
-        first, *left = mix.indices()
+    for number, fill in enumerate(fills):
+        first, *left = fill.indices()
         assert left
         assert data.count_wrong(next(running), first) == 0
-        while seen < sum(len(asked.runs) for asked in mixes[: number + 1 + ahead]):
+        while seen < sum(len(asked.ranges) for asked in fills[: number + 1 + ahead]):
             assert done.acquire(timeout=60)
             seen += 1
         assert not done.acquire(block=False)
@@ -290,7 +290,7 @@ def test_no_mix_is_overwritten_while_a_slow_loop_hands_it_out(
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc")
 @forks
-def test_a_killed_worker_is_an_error_in_the_loop_and_leaves_no_memory(data: MadeData) -> None:
+def test_a_killed_worker_is_an_error_in_the_loop_and_leaves_no_memory(data: GeneratedData) -> None:
     before = shared_memory()
     running = loop(make(data), workers=2)
     next(running)
@@ -306,7 +306,9 @@ def test_a_killed_worker_is_an_error_in_the_loop_and_leaves_no_memory(data: Made
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc")
 @forks
 @pytest.mark.parametrize("taken", [0, 1, 50, 94])
-def test_no_shared_memory_is_left_of_a_loop_however_far_it_went(taken: int, data: MadeData) -> None:
+def test_no_shared_memory_is_left_of_a_loop_however_far_it_went(
+    taken: int, data: GeneratedData
+) -> None:
     before = shared_memory()
     running = loop(make(data), workers=2)
     assert len(list(islice(running, taken))) == taken
@@ -317,7 +319,7 @@ def test_no_shared_memory_is_left_of_a_loop_however_far_it_went(taken: int, data
 
 @pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="asks it how much it has")
 def test_shared_memory_that_cannot_be_had_is_an_error_before_any_is_made(
-    data: MadeData, monkeypatch: pytest.MonkeyPatch
+    data: GeneratedData, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batches = make(data)
     loader = DataLoader(batches, batch_size=None, num_workers=1)
@@ -328,39 +330,43 @@ def test_shared_memory_that_cannot_be_had_is_an_error_before_any_is_made(
     batches.load_state_dict(state)
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 16))
-        with pytest.raises(OSError, match=r"need 1\d\d KiB .* has 64 KiB free: pass a smaller mix"):
+        with pytest.raises(
+            OSError, match=r"need 1\d\d KiB .* has 64 KiB free: pass a smaller buffer"
+        ):
             batches.unpack(loader)
     assert_right(data, batches.unpack(loader), wanted[1:])  # the place is still known
 
 
-def test_a_loop_over_the_loader_itself_says_what_to_do(data: MadeData) -> None:
+def test_a_loop_over_the_loader_itself_says_what_to_do(data: GeneratedData) -> None:
     loader = DataLoader(make(data), batch_size=None, num_workers=1)
     with pytest.raises(RuntimeError, match=r"loop over dataset.unpack\(loader\)"):
         next(iter(loader))
 
 
-def test_a_loader_over_something_else_or_in_batches_of_its_own_is_refused(data: MadeData) -> None:
+def test_a_loader_over_something_else_or_in_batches_of_its_own_is_refused(
+    data: GeneratedData,
+) -> None:
     batches = make(data)
     for loader in (DataLoader(make(data), batch_size=None), DataLoader(batches, batch_size=2)):
         with pytest.raises(ValueError, match=r"pass DataLoader\(batches, batch_size=None"):
             batches.unpack(loader)
 
 
-def test_workers_that_persist_are_refused(data: MadeData) -> None:
+def test_workers_that_persist_are_refused(data: GeneratedData) -> None:
     batches = make(data)
     loader = DataLoader(batches, batch_size=None, num_workers=1, persistent_workers=True)
     with pytest.raises(ValueError, match="persistent_workers=True"):
         batches.unpack(loader)
 
 
-def test_more_workers_than_blocks_are_refused(data: MadeData) -> None:
-    batches = make(data, block_rows=ROWS, mix_bytes="8 MiB")
+def test_more_workers_than_blocks_are_refused(data: GeneratedData) -> None:
+    batches = make(data, block_rows=ROWS, buffer_bytes="8 MiB")
     loader = DataLoader(batches, batch_size=None, num_workers=2)
     with pytest.raises(ValueError, match="more than the 1 blocks"):
         batches.unpack(loader)
 
 
-def test_it_pickles_small_and_holds_nothing_before_its_first_batch(data: MadeData) -> None:
+def test_it_pickles_small_and_holds_nothing_before_its_first_batch(data: GeneratedData) -> None:
     before = threading.active_count()
     batches = make(data)
     assert threading.active_count() == before
@@ -376,10 +382,10 @@ def test_it_pickles_small_and_holds_nothing_before_its_first_batch(data: MadeDat
 @forks
 @pytest.mark.parametrize("workers", [0, 1, 2])
 def test_a_saved_state_leaves_exactly_the_batches_that_were_left(
-    workers: int, data: MadeData
+    workers: int, data: GeneratedData
 ) -> None:
     loop(batches := make(data), workers)
-    edges = list(accumulate(len(mix.batches()) for mix in batches.order.mixes()))
+    edges = list(accumulate(len(fill.batches()) for fill in batches.order.fills()))
     near = {edge + step for edge in (*edges[:2], *edges[-2:]) for step in (-1, 0, 1)}
     for done in sorted(near & set(range(95)) | {0, 33}):
         batches = make(data)
@@ -401,7 +407,7 @@ def test_a_saved_state_leaves_exactly_the_batches_that_were_left(
         assert_right(data, [next(again)], indices[:1])
 
 
-def test_a_resumed_epoch_can_be_saved_again(data: MadeData) -> None:
+def test_a_resumed_epoch_can_be_saved_again(data: GeneratedData) -> None:
     batches = make(data)
     indices = list(batches.order)
     for done in range(0, 90, 10):
@@ -412,7 +418,7 @@ def test_a_resumed_epoch_can_be_saved_again(data: MadeData) -> None:
         assert_right(data, islice(batches, 10), indices[done : done + 10])
 
 
-def test_another_epoch_forgets_the_place(data: MadeData) -> None:
+def test_another_epoch_forgets_the_place(data: GeneratedData) -> None:
     batches = make(data)
     batches.load_state_dict({**batches.state_dict(), "batches": 50})
     batches.set_epoch(1)
@@ -429,13 +435,13 @@ def test_another_epoch_forgets_the_place(data: MadeData) -> None:
     ],
 )
 def test_a_state_of_another_reader_is_refused(
-    change: dict[str, Any], words: str, data: MadeData
+    change: dict[str, Any], words: str, data: GeneratedData
 ) -> None:
     with pytest.raises(ValueError, match=words):
         make(data, **change).load_state_dict(make(data).state_dict())
 
 
-def test_a_state_of_another_file_or_version_is_refused(data: MadeData, folder: Path) -> None:
+def test_a_state_of_another_file_or_version_is_refused(data: GeneratedData, folder: Path) -> None:
     other = ensure("npy", folder / "other", rows=ROWS, row_shape=(16,), seed=1, progress=False)
     state = make(data).state_dict()
     with pytest.raises(ValueError, match="its files is"):
@@ -457,34 +463,34 @@ def test_a_state_of_another_file_or_version_is_refused(data: MadeData, folder: P
     ],
 )
 def test_a_state_with_other_workers_is_refused(
-    taken: dict[str, int], resumed: dict[str, int], data: MadeData
+    taken: dict[str, int], resumed: dict[str, int], data: GeneratedData
 ) -> None:
     batches = make(data)
     next(running := loop(batches, **taken))
     del running
     batches.load_state_dict(batches.state_dict())
-    with pytest.raises(ValueError, match=r"blocks in a mix, now .* num_workers"):
+    with pytest.raises(ValueError, match=r"blocks in a buffer, now .* num_workers"):
         loop(batches, **resumed)
     assert len(list(loop(batches, **taken))) == 93
 
 
-def test_a_state_with_other_memory_is_refused(data: MadeData) -> None:
+def test_a_state_with_other_memory_is_refused(data: GeneratedData) -> None:
     next(running := iter(batches := make(data)))
     del running
-    other = make(data, mix_bytes="64 KiB")
+    other = make(data, buffer_bytes="64 KiB")
     other.load_state_dict(batches.state_dict())
-    with pytest.raises(ValueError, match="taken with 16 blocks in a mix, now there are 8: pass"):
+    with pytest.raises(ValueError, match="taken with 16 blocks in a buffer, now there are 8: pass"):
         iter(other)
 
 
 @forks
-def test_the_start_of_an_epoch_can_be_resumed_with_other_workers(data: MadeData) -> None:
+def test_the_start_of_an_epoch_can_be_resumed_with_other_workers(data: GeneratedData) -> None:
     batches = make(data)
-    batches.load_state_dict(make(data, mix_bytes="64 KiB").state_dict())
+    batches.load_state_dict(make(data, buffer_bytes="64 KiB").state_dict())
     assert_right(data, list(loop(batches, workers=1)), batches.order)
 
 
-def test_a_state_is_of_the_iteration_that_began_last(data: MadeData) -> None:
+def test_a_state_is_of_the_iteration_that_began_last(data: GeneratedData) -> None:
     batches = make(data)
     older = iter(batches)
     next(older)
@@ -497,7 +503,7 @@ def test_a_state_is_of_the_iteration_that_began_last(data: MadeData) -> None:
     assert (batches.state_dict()["epoch"], batches.state_dict()["batches"]) == (1, 2)
 
 
-def test_the_state_of_one_rank_will_do_for_all(data: MadeData) -> None:
+def test_the_state_of_one_rank_will_do_for_all(data: GeneratedData) -> None:
     first, second = (make(data, rank=rank, ranks=2) for rank in range(2))
     wanted = list(second.order)
     list(islice(first, 9))
@@ -507,10 +513,10 @@ def test_the_state_of_one_rank_will_do_for_all(data: MadeData) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"batches": -1}, {"batches": 95}, {"batches": "5"}, {"epoch": -1}, {"mixed_blocks": 0}],
+    [{"batches": -1}, {"batches": 95}, {"batches": "5"}, {"epoch": -1}, {"buffer_blocks": 0}],
 )
 def test_a_state_of_no_place_is_refused_and_changes_nothing(
-    change: dict[str, Any], data: MadeData
+    change: dict[str, Any], data: GeneratedData
 ) -> None:
     batches = make(data)
     with pytest.raises(ValueError, match="the state is of no place: batches="):
@@ -529,7 +535,7 @@ def test_a_state_of_another_dataset_in_the_same_file_is_refused(tmp_path: Path) 
 # Threads
 
 
-def test_no_thread_is_left_of_a_dropped_iterator(data: MadeData) -> None:
+def test_no_thread_is_left_of_a_dropped_iterator(data: GeneratedData) -> None:
     running = iter(make(data))
     next(running)
     assert readers()
@@ -537,7 +543,7 @@ def test_no_thread_is_left_of_a_dropped_iterator(data: MadeData) -> None:
     assert not readers()
 
 
-def test_no_thread_is_left_of_a_closed_iterator(data: MadeData) -> None:
+def test_no_thread_is_left_of_a_closed_iterator(data: GeneratedData) -> None:
     running = iter(make(data))
     assert isinstance(running, Generator)
     next(running)
@@ -546,7 +552,7 @@ def test_no_thread_is_left_of_a_closed_iterator(data: MadeData) -> None:
     assert list(running) == []
 
 
-def test_no_thread_is_left_when_the_consumer_raises(data: MadeData) -> None:
+def test_no_thread_is_left_when_the_consumer_raises(data: GeneratedData) -> None:
     def consume() -> None:
         for _ in make(data):
             assert readers()
@@ -558,7 +564,7 @@ def test_no_thread_is_left_when_the_consumer_raises(data: MadeData) -> None:
 
 
 def test_threads_wait_for_the_next_mix_while_the_iterator_is_kept_and_end_with_its_last(
-    data: MadeData,
+    data: GeneratedData,
 ) -> None:
     running = iter(make(data, threads=3))
     next(running)
@@ -570,7 +576,7 @@ def test_threads_wait_for_the_next_mix_while_the_iterator_is_kept_and_end_with_i
     assert not readers()
 
 
-def test_an_iterator_that_was_never_asked_starts_no_thread(data: MadeData) -> None:
+def test_an_iterator_that_was_never_asked_starts_no_thread(data: GeneratedData) -> None:
     running = iter(make(data))
     assert not readers()
     del running
@@ -579,12 +585,12 @@ def test_an_iterator_that_was_never_asked_starts_no_thread(data: MadeData) -> No
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("ending", ["", "raise SystemExit(3)", "1 / 0", "import os; os._exit(3)"])
 def test_a_process_that_ends_in_mid_epoch_does_not_hang(
-    ending: str, workers: int, data: MadeData
+    ending: str, workers: int, data: GeneratedData
 ) -> None:
     program = f"""
 from torch.utils.data import DataLoader
-from helpers.blocks import ShuffledBlocks
-batches = ShuffledBlocks({str(data.rows_path)!r}, batch_size=64, mix_bytes="128 KiB")
+from helpers.loaders.blocks import ShuffledBlocks
+batches = ShuffledBlocks({str(data.rows_path)!r}, batch_size=64, buffer_bytes="128 KiB")
 running = batches.unpack(DataLoader(batches, batch_size=None, num_workers={workers}))
 for _ in range(20):  # so far that each worker is there: torch's never end if they start as orphans
     next(running)
@@ -631,7 +637,7 @@ def test_a_file_that_changes_between_epochs_is_noticed(
 
 def test_a_file_that_changes_in_mid_epoch_is_noticed(tmp_path: Path) -> None:
     path = write(tmp_path / "x.npy", VALUES)
-    batches = ShuffledBlocks(path, batch_size=10, block_rows=10, mix_bytes="4 KiB")
+    batches = ShuffledBlocks(path, batch_size=10, block_rows=10, buffer_bytes="4 KiB")
     running = iter(batches)
     next(running)
     write(path, VALUES[:500])
@@ -643,7 +649,7 @@ def test_a_read_error_comes_once_with_its_rows_and_after_all_rows_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(tmp_path / "x.npy", VALUES)
-    batches = ShuffledBlocks(path, batch_size=10, block_rows=10, mix_bytes="8 KiB", threads=3)
+    batches = ShuffledBlocks(path, batch_size=10, block_rows=10, buffer_bytes="8 KiB", threads=3)
     read = raw_files._read_bytes
 
     def fail(file: Any, offset: int, into: Any) -> None:
@@ -693,25 +699,25 @@ def test_files_that_will_not_do_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"mix_bytes": "lots"}, "'lots' is not a size"),
-        ({"mix_bytes": "1 KiB"}, "larger mix_bytes"),
-        ({"batch_size": 5000}, "2 mixes of 819 rows, less than a block of 50 or a batch of 5000"),
+        ({"buffer_bytes": "lots"}, "'lots' is not a size"),
+        ({"buffer_bytes": "1 KiB"}, "larger buffer_bytes"),
+        ({"batch_size": 5000}, "2 buffers of 819 rows, less than a block of 50 or a batch of 5000"),
         ({"batch_size": 0}, "batch_size=0"),
         ({"block_rows": 0}, "block_rows=0"),
-        ({"block_rows": 6001, "mix_bytes": "4 MiB"}, "more than the 6000 rows"),
+        ({"block_rows": 6001, "buffer_bytes": "4 MiB"}, "more than the 6000 rows"),
         ({"threads": 0}, "threads=0"),
         ({"threads": 65}, "threads=65: pass 1 to 64"),
         ({"rank": 3, "ranks": 3}, "rank=3"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(
-    change: dict[str, Any], words: str, data: MadeData
+    change: dict[str, Any], words: str, data: GeneratedData
 ) -> None:
     with pytest.raises(ValueError, match=words):
         make(data, **change)
 
 
-def test_an_epoch_below_zero_is_refused(data: MadeData) -> None:
+def test_an_epoch_below_zero_is_refused(data: GeneratedData) -> None:
     with pytest.raises(ValueError, match="epoch=-1"):
         make(data).set_epoch(-1)
 
@@ -731,7 +737,7 @@ import sys
 from multiprocessing import active_children
 from pathlib import Path
 from torch.utils.data import DataLoader
-from helpers.blocks import ShuffledBlocks
+from helpers.loaders.blocks import ShuffledBlocks
 
 def resident(pid, *kinds):
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
@@ -741,8 +747,8 @@ def now():
     workers = sum(resident(worker.pid, "RssAnon") for worker in active_children())
     return resident("self", "RssAnon", "RssShmem") + workers
 
-def peak(mix_bytes):
-    batches = ShuffledBlocks(sys.argv[1], batch_size=64, mix_bytes=mix_bytes)
+def peak(buffer_bytes):
+    batches = ShuffledBlocks(sys.argv[1], batch_size=64, buffer_bytes=buffer_bytes)
     workers = int(sys.argv[2])
     return max(now() for _ in batches.unpack(DataLoader(batches, None, num_workers=workers)))
 

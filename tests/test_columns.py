@@ -8,8 +8,8 @@ import h5py
 import numpy as np
 import pytest
 
-from helpers.reading.columns import open_columns, open_hdf5, open_npy
-from helpers.reading.identity import fingerprint, identify
+from helpers.loaders.columns import open_columns, open_hdf5, open_npy
+from helpers.loaders.identity import fingerprint, identify
 
 ROWS = np.arange(12, dtype=np.float32).reshape(4, 3)
 

@@ -15,12 +15,12 @@ import numpy as np
 import psutil
 import pytest
 
-from data_gen import MadeData, ensure
-from data_gen.locks import try_lock, wait_for_lock
+from data_gen import GeneratedData, ensure
 from data_gen.sizes import count_rows, size_in_bytes
+from helpers.system.locks import try_lock, wait_for_lock
 
 
-def make(folder: Path, **changes: Any) -> MadeData:
+def make(folder: Path, **changes: Any) -> GeneratedData:
     return ensure("npy", folder, **{"rows": 1000, "progress": False} | changes)
 
 
@@ -66,7 +66,7 @@ def test_bytes_depend_on_neither_jobs_nor_block_size(
     one = make(tmp_path / "one", rows=30_001)
     several = make(tmp_path / "several", rows=30_001, jobs=3)
     monkeypatch.setattr(
-        "data_gen.making.spans", lambda count, _: (range(i, i + 1) for i in range(count))
+        "data_gen.generate.spans", lambda count, _: (range(i, i + 1) for i in range(count))
     )
     single = make(tmp_path / "single", rows=300)
     assert one.rows_path.read_bytes() == several.rows_path.read_bytes()
@@ -254,7 +254,7 @@ def test_an_error_in_a_thread_that_makes_rows_is_raised(
     def broken(*_: object) -> None:
         raise ArithmeticError("no rows today")
 
-    monkeypatch.setattr("data_gen.blocks.Recipe.rows", broken)
+    monkeypatch.setattr("data_gen.recipe.Recipe.rows", broken)
     with pytest.raises(ArithmeticError, match="no rows today"):
         make(tmp_path, jobs=2)
     assert files(tmp_path) == []
@@ -337,7 +337,7 @@ def test_whole_data_is_found_in_a_folder_that_cannot_be_written(
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("data_gen.locks.os.open", refuse)
+    monkeypatch.setattr("helpers.system.locks.os.open", refuse)
     assert make(tmp_path) == made
     with pytest.raises(PermissionError, match="cannot be written"):
         make(tmp_path, seed=1)

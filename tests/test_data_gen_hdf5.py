@@ -7,10 +7,10 @@ import h5py
 import numpy as np
 import pytest
 
-from data_gen import MadeData, ensure
+from data_gen import GeneratedData, ensure
 
 
-def make(folder: Path, **changes: Any) -> MadeData:
+def make(folder: Path, **changes: Any) -> GeneratedData:
     return ensure("hdf5", folder, **{"rows": 1003, "progress": False} | changes)
 
 

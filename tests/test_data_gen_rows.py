@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_gen import Recipe
-from data_gen.blocks import Order
+from data_gen.recipe import LabelOrder
 
 SHAPES = [(128,), (64, 64)]
 BIG = 1 << 32  # as many rows as a recipe may have
@@ -20,7 +20,7 @@ BIG = 1 << 32  # as many rows as a recipe may have
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("order", ["shuffled", "sorted"])
 def test_a_row_is_the_same_alone_in_a_block_and_in_any_order(
-    shape: tuple[int, ...], order: Order
+    shape: tuple[int, ...], order: LabelOrder
 ) -> None:
     recipe = Recipe(3000, shape, seed=5, order=order)
     every = recipe.rows(range(3000))

@@ -16,12 +16,12 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
-from data_gen import MadeData, ensure
-from helpers import datasets
+from data_gen import GeneratedData, ensure
 from helpers.dataset_properties import ALL_PROPERTIES, DatasetProperty
-from helpers.datasets import FileDataset, Hdf5Dataset, Labelled, NpyDataset
-from helpers.reading.columns import open_hdf5
-from helpers.reading.row_access import ChunkedRows, MappedRows
+from helpers.loaders import datasets
+from helpers.loaders.columns import open_hdf5
+from helpers.loaders.datasets import FileDataset, Hdf5Dataset, Labelled, NpyDataset
+from helpers.loaders.row_access import ChunkedRows, MappedRows
 
 ROWS = 3000
 LAYOUTS: dict[str, dict[str, Any]] = {
@@ -46,21 +46,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(params=LAYOUTS)
-def data(request: pytest.FixtureRequest, folder: Path) -> MadeData:
+def data(request: pytest.FixtureRequest, folder: Path) -> GeneratedData:
     return make(folder, request.param)
 
 
-def make(folder: Path, layout: str) -> MadeData:
+def make(folder: Path, layout: str) -> GeneratedData:
     return ensure(folder=folder, rows=ROWS, progress=False, **LAYOUTS[layout])
 
 
-def rows_of(data: MadeData) -> FileDataset:
+def rows_of(data: GeneratedData) -> FileDataset:
     if data.rows_path.suffix == ".npy":
         return NpyDataset(data.rows_path)
     return Hdf5Dataset(data.rows_path, "rows")
 
 
-def labelled(data: MadeData) -> Labelled:
+def labelled(data: GeneratedData) -> Labelled:
     if data.rows_path.suffix == ".npy":
         return Labelled(rows_of(data), NpyDataset(data.labels_path))
     return Labelled(rows_of(data), Hdf5Dataset(data.labels_path, "labels"))
@@ -71,7 +71,7 @@ def shuffled(batch_size: int = 64) -> list[list[int]]:
     return [order[start : start + batch_size] for start in range(0, ROWS, batch_size)]
 
 
-def assert_right(data: MadeData, loader: Any, batches: list[list[int]]) -> None:
+def assert_right(data: GeneratedData, loader: Any, batches: list[list[int]]) -> None:
     for (rows, labels), indices in zip(loader, batches, strict=True):
         assert data.count_wrong(rows, indices) == 0
         np.testing.assert_array_equal(labels, data.expected_labels(indices))
@@ -105,11 +105,11 @@ class OpensRows(Hdf5Dataset):
         super().__init__(path, "rows")
 
 
-def test_a_shuffled_epoch_is_right_collated_by_the_loader(data: MadeData) -> None:
+def test_a_shuffled_epoch_is_right_collated_by_the_loader(data: GeneratedData) -> None:
     assert_right(data, DataLoader(labelled(data), batch_sampler=shuffled()), shuffled())
 
 
-def test_a_shuffled_epoch_is_right_in_ready_batches(data: MadeData) -> None:
+def test_a_shuffled_epoch_is_right_in_ready_batches(data: GeneratedData) -> None:
     assert_right(data, DataLoader(labelled(data), sampler=shuffled(), batch_size=None), shuffled())
 
 
@@ -118,7 +118,7 @@ import sys
 import numpy as np
 from torch.utils.data import DataLoader
 from data_gen import ensure
-from helpers.datasets import Hdf5Dataset, Labelled, NpyDataset
+from helpers.loaders.datasets import Hdf5Dataset, Labelled, NpyDataset
 
 start_method, folder = sys.argv[1:]
 mapped = ensure("npy", folder, rows=3000, row_shape=(40, 32), progress=False)
@@ -149,7 +149,7 @@ def test_rows_are_right_in_workers_though_the_parent_has_read_before(
     subprocess.run(command, check=True, timeout=200)
 
 
-def test_a_batch_comes_in_the_order_asked_with_repeats(data: MadeData) -> None:
+def test_a_batch_comes_in_the_order_asked_with_repeats(data: GeneratedData) -> None:
     wanted = [5, 2999, 0, 5, 64, 63, 65, 5, 1500, -1, -ROWS]
     from_start = [index % ROWS for index in wanted]
     rows = rows_of(data)
@@ -159,7 +159,7 @@ def test_a_batch_comes_in_the_order_asked_with_repeats(data: MadeData) -> None:
 
 @pytest.mark.parametrize("kind", [list, tuple, np.array, torch.tensor])
 def test_indices_may_be_a_list_an_array_or_a_tensor(
-    kind: Callable[[list[int]], Any], data: MadeData
+    kind: Callable[[list[int]], Any], data: GeneratedData
 ) -> None:
     dataset = labelled(data)
     rows, labels = dataset[kind([4, -1])]
@@ -169,13 +169,13 @@ def test_indices_may_be_a_list_an_array_or_a_tensor(
     assert (one[0].shape, one[1].shape) == (data.row_shape, ())
 
 
-def test_no_indices_give_an_empty_batch(data: MadeData) -> None:
+def test_no_indices_give_an_empty_batch(data: GeneratedData) -> None:
     assert rows_of(data)[[]].shape == (0, *data.row_shape)
     assert labelled(data).__getitems__([]) == []
 
 
 @pytest.mark.parametrize("index", [ROWS, -ROWS - 1])
-def test_an_index_out_of_range_is_named_with_the_length(index: int, data: MadeData) -> None:
+def test_an_index_out_of_range_is_named_with_the_length(index: int, data: GeneratedData) -> None:
     dataset = labelled(data)
     for ask in (lambda: dataset[index], lambda: dataset.__getitems__([0, index, 1])):
         with pytest.raises(IndexError, match=f"index {index} is out of range: .* 3,000 rows"):
@@ -183,12 +183,12 @@ def test_an_index_out_of_range_is_named_with_the_length(index: int, data: MadeDa
 
 
 @pytest.mark.parametrize("index", [1.0, [0.5], True, None, "1", slice(3), [[1, 2]]])
-def test_what_is_no_index_is_named(index: Any, data: MadeData) -> None:
+def test_what_is_no_index_is_named(index: Any, data: GeneratedData) -> None:
     with pytest.raises(TypeError, match="no indices: pass an integer, or a list of integers"):
         rows_of(data)[index]
 
 
-def test_rows_may_be_written_to_and_nothing_else_changes(data: MadeData) -> None:
+def test_rows_may_be_written_to_and_nothing_else_changes(data: GeneratedData) -> None:
     rows = rows_of(data)
     for row in (*rows.__getitems__([3, 3]), rows[3]):
         assert data.count_wrong(row, [3]) == 0
@@ -239,7 +239,7 @@ def test_other_layouts_of_hdf5_are_read_too(how: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_the_constructor_closes_and_the_first_access_opens(data: MadeData) -> None:
+def test_the_constructor_closes_and_the_first_access_opens(data: GeneratedData) -> None:
     rows = rows_of(data)
     assert not is_open(data.rows_path)
     rows[0]
@@ -248,7 +248,7 @@ def test_the_constructor_closes_and_the_first_access_opens(data: MadeData) -> No
     assert not is_open(data.rows_path)
 
 
-def test_it_pickles_under_ten_kilobytes_and_without_its_handle(data: MadeData) -> None:
+def test_it_pickles_under_ten_kilobytes_and_without_its_handle(data: GeneratedData) -> None:
     dataset = labelled(data)
     unread = pickle.dumps(dataset)
     dataset[0]
@@ -268,7 +268,7 @@ def test_a_relative_path_holds_when_the_folder_changes(
 
 
 def test_a_process_that_inherits_an_open_file_closes_it_and_opens_its_own(
-    data: MadeData, monkeypatch: pytest.MonkeyPatch
+    data: GeneratedData, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = rows_of(data)
     rows[0]
@@ -302,7 +302,7 @@ def write_large(path: Path, layout: str) -> None:
 READS_AN_EPOCH = """
 import sys
 from pathlib import Path
-from helpers.datasets import Hdf5Dataset, NpyDataset
+from helpers.loaders.datasets import Hdf5Dataset, NpyDataset
 
 def anonymous():
     return int(Path("/proc/self/status").read_text().split("RssAnon:")[1].split()[0]) * 1024
@@ -441,7 +441,7 @@ def test_a_file_that_changes_between_epochs_is_named(
 READS_DAMAGED = """
 import sys
 from torch.utils.data import DataLoader
-from helpers.datasets import Hdf5Dataset
+from helpers.loaders.datasets import Hdf5Dataset
 
 loader = DataLoader(Hdf5Dataset(sys.argv[1], "rows"), batch_size=64, num_workers=int(sys.argv[2]))
 good, batches = 0, iter(loader)

@@ -19,7 +19,7 @@ from running import BUDGET, MIB, Stops, from_a_module_that, needs_fork, run
 
 from helpers.budget import enforcement
 from helpers.records import Guess, Outcome
-from helpers.running.bench import Bench
+from helpers.running.warm_pool import WarmPool
 
 # What comes back
 
@@ -37,12 +37,12 @@ def test_a_finished_run_is_recorded() -> None:
 
 def test_the_first_sample_is_the_baseline_and_the_last_one_the_end() -> None:
     record = run(lessons.fill, 100 * MIB)
-    first, last = record.samples[0], record.samples[-1]
+    first, last = record.snapshots[0], record.snapshots[-1]
     assert (first.seconds, first.exact, last.exact) == (0.0, True, True)
     assert record.seconds == last.seconds > 0
     assert 90 * MIB <= record.added_anonymous_bytes <= 110 * MIB
     assert record.peaks[0].name == "main"
-    times = [sample.seconds for sample in record.samples]
+    times = [snapshot.seconds for snapshot in record.snapshots]
     assert times == sorted(times)
 
 
@@ -50,12 +50,12 @@ def test_the_child_works_where_the_notebook_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("LESSON_VARIABLE", "set after the spare was started")
+    monkeypatch.setenv("LESSON_VARIABLE", "set after the sandbox was started")
     monkeypatch.syspath_prepend(str(tmp_path / "modules"))
     seen = run(lessons.say_where_we_are).value
     assert seen["folder"] == str(tmp_path)
     assert seen["path"] == sys.path
-    assert seen["variable"] == "set after the spare was started"
+    assert seen["variable"] == "set after the sandbox was started"
 
 
 def test_every_run_has_a_process_of_its_own() -> None:
@@ -116,7 +116,7 @@ def test_a_child_killed_by_somebody_else_was_not_over_its_budget() -> None:
 def test_a_child_that_hangs_is_timed_out() -> None:
     record = run(lessons.hang, timeout=0.5)
     assert (record.outcome, record.error) == (Outcome.TIMED_OUT, "not finished after 0.5 s")
-    assert record.samples[-1].seconds >= 0.5
+    assert record.snapshots[-1].seconds >= 0.5
 
 
 def test_a_child_that_hangs_before_its_function_is_timed_out(
@@ -126,7 +126,7 @@ def test_a_child_that_hangs_before_its_function_is_timed_out(
         tmp_path, monkeypatch, "import threading; threading.Event().wait()"
     )
     record = run(function, timeout=0.5)
-    assert (record.outcome, record.samples) == (Outcome.TIMED_OUT, ())
+    assert (record.outcome, record.snapshots) == (Outcome.TIMED_OUT, ())
 
 
 def test_the_reader_may_press_stop() -> None:
@@ -167,7 +167,7 @@ def test_a_workers_true_error_reaches_the_reader_under_spawn() -> None:
 def test_options_that_cannot_be_are_refused_before_anything_starts(
     options: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Bench, "take", lambda own: pytest.fail("a process was started"))
+    monkeypatch.setattr(WarmPool, "take", lambda own: pytest.fail("a process was started"))
     with pytest.raises(ValueError, match=words):
         run(lessons.add, 1, 2, **options)
 
@@ -175,7 +175,7 @@ def test_options_that_cannot_be_are_refused_before_anything_starts(
 def test_what_cannot_be_packed_is_refused_before_anything_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Bench, "take", lambda own: pytest.fail("a process was started"))
+    monkeypatch.setattr(WarmPool, "take", lambda own: pytest.fail("a process was started"))
     with pytest.raises(TypeError, match="begins with %%importable"):
         run(lambda: 1)
     with pytest.raises(TypeError, match="cannot be pickled"):
@@ -188,6 +188,6 @@ def test_a_budget_below_what_torch_takes_is_refused() -> None:
 
 
 def test_a_measure_that_nobody_has_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LARGER_THAN_RAM_MEASURE", "guess")
-    with pytest.raises(ValueError, match="LARGER_THAN_RAM_MEASURE is 'guess': use auto, proc or"):
+    monkeypatch.setenv("LARGER_THAN_RAM_BACKEND", "guess")
+    with pytest.raises(ValueError, match="LARGER_THAN_RAM_BACKEND is 'guess': use auto, proc or"):
         run(lessons.add, 1, 2)

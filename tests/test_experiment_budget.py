@@ -48,7 +48,7 @@ def test_the_kernel_kills_what_is_over_its_budget(
     record = run(lessons.load_everything, four_times_the_budget)
     assert (record.outcome, record.enforced_by) == (Outcome.KILLED, kernel_enforced)
     assert record.ending == f"killed: over its 512 MiB budget, by the {kernel_enforced}"
-    assert max(sample.charged_bytes or 0 for sample in record.samples) <= BUDGET
+    assert max(snapshot.charged_bytes or 0 for snapshot in record.snapshots) <= BUDGET
 
 
 def test_the_kernel_lets_a_map_of_the_same_file_finish(
@@ -117,7 +117,7 @@ def test_the_childs_own_account_agrees(watcher_enforced: str, four_times_the_bud
         "from helpers.live import NoView\n"
         f"r = run(load_everything, Path(sys.argv[1]), ram_budget={BUDGET}, view=NoView())\n"
         "highest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024\n"
-        "libraries = min(s.rss_bytes - s.anonymous_bytes for s in r.samples)\n"
+        "libraries = min(s.rss_bytes - s.anonymous_bytes for s in r.snapshots)\n"
         "print(r.outcome, highest - libraries)\n"
     )
     words = [sys.executable, "-c", code, str(four_times_the_budget)]
@@ -144,7 +144,7 @@ def test_it_works_without_proc_and_cgroups(
     watcher_enforced: str, four_times_the_budget: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on macOS and Windows."""
-    monkeypatch.setenv("LARGER_THAN_RAM_MEASURE", "psutil")
+    monkeypatch.setenv("LARGER_THAN_RAM_BACKEND", "psutil")
     monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn"])
 
     def peak() -> float:

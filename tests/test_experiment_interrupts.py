@@ -18,8 +18,8 @@ from running import (
 
 from helpers.experiment import Experiment
 from helpers.records import Outcome
-from helpers.running.bench import Bench, bench
-from helpers.running.spare import Spare
+from helpers.running.sandbox import Sandbox
+from helpers.running.warm_pool import WarmPool, pool
 
 
 def interrupting(method: Callable[..., Any], times: int = 1) -> Callable[..., Any]:
@@ -43,8 +43,8 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> None:
 def test_an_interrupt_during_the_warm_up_is_raised(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench.clear()
-    interrupt(monkeypatch, Spare, name)
+    pool.clear()
+    interrupt(monkeypatch, Sandbox, name)
     with pytest.raises(KeyboardInterrupt):
         run(lessons.add, 1, 2)
     assert run(lessons.add, 1, 2).value == 3
@@ -65,36 +65,36 @@ def test_an_interrupt_in_mid_run_ends_the_workers_too(tmp_path: Path) -> None:
     view = Does(lambda: signal.raise_signal(signal.SIGINT), when=said_by_both_workers(pids))
     record = run(lessons.hang_with_two_workers, pids, "fork", view=view)
     assert record.outcome is Outcome.STOPPED
-    assert record.samples
+    assert record.snapshots
     assert not any(is_running(int(pid)) for pid in pids.read_text().split())
 
 
 @pytest.mark.parametrize(
-    ("owner", "name"), [(Experiment, "_end"), (Spare, "put_away"), (Bench, "warm_up")]
+    ("owner", "name"), [(Experiment, "_end"), (Sandbox, "put_away"), (WarmPool, "warm_up")]
 )
 def test_an_interrupt_during_the_clean_up_loses_nothing(
     owner: Any, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench.warm_up()
-    if owner is Bench:  # it is called at the beginning as well
-        monkeypatch.setattr(bench, "warm_up", interrupting(bench.warm_up))
-        monkeypatch.setattr(Bench, "take", lambda own: _take(own))
+    pool.warm_up()
+    if owner is WarmPool:  # it is called at the beginning as well
+        monkeypatch.setattr(pool, "warm_up", interrupting(pool.warm_up))
+        monkeypatch.setattr(WarmPool, "take", lambda own: _take(own))
     else:
         interrupt(monkeypatch, owner, name)
     record = run(lessons.add, 1, 2)
     assert (record.outcome, record.value) == (Outcome.FINISHED, 3)
 
 
-def _take(own: Bench) -> Spare:
-    spare, own._spare = own._spare, None
-    assert spare is not None
-    spare.wait_until_warm()
-    return spare
+def _take(own: WarmPool) -> Sandbox:
+    sandbox, own._sandbox = own._sandbox, None
+    assert sandbox is not None
+    sandbox.wait_until_warm()
+    return sandbox
 
 
 def test_an_impatient_reader_interrupts_the_clean_up_as_well(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for owner, name in ((Experiment, "_wait"), (Experiment, "_end"), (Spare, "put_away")):
+    for owner, name in ((Experiment, "_wait"), (Experiment, "_end"), (Sandbox, "put_away")):
         interrupt(monkeypatch, owner, name)
     assert run(lessons.hang).outcome is Outcome.STOPPED

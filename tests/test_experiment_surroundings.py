@@ -11,7 +11,7 @@ import pytest
 from running import MIB, Does, is_running, needs_fork, run, said_by_both_workers
 
 from helpers.records import Outcome
-from helpers.running.bench import bench
+from helpers.running.warm_pool import pool
 
 # When the machinery itself fails
 
@@ -42,9 +42,9 @@ def test_a_view_that_fails_ends_the_experiment() -> None:
 
 
 def test_a_full_disk_is_said_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench.clear()
+    pool.clear()
     with monkeypatch.context() as patch:
-        patch.setattr("helpers.running.board.Board.create", no_room)
+        patch.setattr("helpers.running.shared_state.SharedState.create", no_room)
         with pytest.raises(OSError, match="No space left on device"):
             run(lessons.add, 1, 2)
 
@@ -56,8 +56,8 @@ def no_room(*_: Any) -> None:
 def test_a_record_is_not_lost_when_the_next_spare_cannot_be_started(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    bench.warm_up()
-    monkeypatch.setattr("helpers.running.board.Board.create", no_room)
+    pool.warm_up()
+    monkeypatch.setattr("helpers.running.shared_state.SharedState.create", no_room)
     assert run(lessons.add, 1, 2).value == 3
 
 

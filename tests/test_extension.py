@@ -1,4 +1,4 @@
-"""`%load_ext helpers` in a real kernel: the magic, the figures, the warm spare."""
+"""`%load_ext helpers` in a real kernel: the magic, the figures, the warm sandbox."""
 
 from pathlib import Path
 
@@ -6,8 +6,8 @@ import nbformat
 from notebook_tools import RUN_TYPE, execute, output_text
 
 CELLS = [
-    "%load_ext helpers\nfrom helpers import run\nfrom helpers.running.bench import bench",
-    "bench.waiting is not None and bench.waiting.is_ready()",
+    "%load_ext helpers\nfrom helpers import run\nfrom helpers.running.warm_pool import pool",
+    "pool.waiting is not None and pool.waiting.is_ready()",
     "%%importable\ndef double(number):\n    return 2 * number",
     "doubled = run(double, 21, ram_budget='512 MiB')\ndoubled.value",
     "doubled",

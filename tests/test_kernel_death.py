@@ -20,7 +20,7 @@ RUNS = """
 import sys
 from pathlib import Path
 from lesson_functions import hang_with_two_workers
-from helpers.running.bench import bench
+from helpers.running.warm_pool import pool
 from helpers.experiment import run
 from helpers.live import NoView
 
@@ -29,16 +29,16 @@ print("ready", flush=True)
 record = run(
     hang_with_two_workers, pids, method, ram_budget="2 GiB", timeout=120, view=NoView()
 )
-bench.clear()
-print(record.outcome, len(record.samples) > 0, flush=True)
+pool.clear()
+print(record.outcome, len(record.snapshots) > 0, flush=True)
 sys.stdin.read()
 """
 WAITS = """
 import sys
-from helpers.running.bench import bench
-bench.warm_up()
+from helpers.running.warm_pool import pool
+pool.warm_up()
 if sys.argv[1] == "warm":
-    bench.waiting.wait_until_warm()
+    pool.waiting.wait_until_warm()
 print("ready", flush=True)
 sys.stdin.read()
 """
@@ -90,10 +90,10 @@ def test_a_kernel_killed_in_mid_run_leaves_nothing(
     assert leftovers.left_since(before) == []
 
 
-@pytest.mark.parametrize("spare", ["warm", "importing"])
-def test_a_kernel_killed_while_a_spare_waits_leaves_nothing(spare: str) -> None:
+@pytest.mark.parametrize("sandbox", ["warm", "importing"])
+def test_a_kernel_killed_while_a_spare_waits_leaves_nothing(sandbox: str) -> None:
     before = leftovers.traces()
-    with kernel(WAITS, spare) as process:
+    with kernel(WAITS, sandbox) as process:
         assert leftovers.traces() - before
         process.kill()
     assert leftovers.left_since(before) == []

@@ -13,9 +13,9 @@ import leftovers
 import pytest
 
 from helpers.budget import make_group
-from helpers.running.bench import bench
-from helpers.running.processes import kill
-from helpers.running.spare import Spare
+from helpers.running.sandbox import Sandbox
+from helpers.running.warm_pool import pool
+from helpers.system.processes import kill
 
 # Starts a process, in a session of its own, and leaves it.
 LEAVES = """
@@ -156,10 +156,10 @@ def test_what_goes_away_by_itself_is_not_left() -> None:
 
 def test_the_spare_that_waits_is_allowed_and_no_other() -> None:
     before = leftovers.traces()
-    bench.warm_up()
+    pool.warm_up()
     assert leftovers.left_since(before, patience=0.1) != []
     assert leftovers.left_since(before, allowed=leftovers.warm_spare) == []
-    other = Spare()
+    other = Sandbox()
     try:
         left = leftovers.left_since(before, allowed=leftovers.warm_spare, patience=0.1)
         assert {line.partition(" ")[0] for line in left} >= {"process", "file"}

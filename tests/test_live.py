@@ -11,18 +11,19 @@ from typing import Any, overload
 
 import nbformat
 import pytest
-from made_up import GIB, counted, finished_run, killed_run, sample
+from made_up import GIB, counted, finished_run, killed_run, snapshot
 from matplotlib.image import imread
 from notebook_tools import execute
 
 from helpers import live
 from helpers.drawing import front_end, notebook_view
+from helpers.drawing.drawn import DRAWN
 from helpers.drawing.front_end import Place
 from helpers.drawing.live_figure import LiveFigure
 from helpers.drawing.notebook_view import NotebookView
 from helpers.drawing.pictures import RECORD_TYPE
-from helpers.live import DRAWN, EndView, LineView, NoView, choose_view
-from helpers.records import Run, Sample
+from helpers.live import EndView, LineView, NoView, choose_view
+from helpers.records import Run, Snapshot
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -108,7 +109,7 @@ def test_an_unknown_view_is_named_with_those_that_exist(monkeypatch: pytest.Monk
 def test_a_line_is_cut_where_it_would_wrap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     stream = io.StringIO()
-    LineView("a loop", GIB, stream=stream).update([sample(2)])
+    LineView("a loop", GIB, stream=stream).update([snapshot(2)])
     assert stream.getvalue() == "\ra loop: 2 s, 210 Mi"
 
 
@@ -118,13 +119,13 @@ def test_a_terminal_gets_one_line_that_rewrites_itself(monkeypatch: pytest.Monke
     view = LineView("a loop", GIB, stream=stream, clock=clock)
     view.update([])
     assert stream.getvalue() == ""
-    view.update([sample(2, counters=counted(2))])
-    view.update([sample(2.1, counters=counted(2.1))])  # too soon to show
+    view.update([snapshot(2, counters=counted(2))])
+    view.update([snapshot(2.1, counters=counted(2.1))])  # too soon to show
     assert stream.getvalue() == (
         "\ra loop: 2 s, 210 MiB of 1 GiB, 1,000 samples/s, waiting 25%, 3% of the epoch"
     )
     clock.now += 1
-    view.update([sample(3)])
+    view.update([snapshot(3)])
     shorter = stream.getvalue().rpartition("\r")[2]
     assert shorter.rstrip() == "a loop: 3 s, 210 MiB of 1 GiB"
     assert len(shorter) > len(shorter.rstrip())  # the end of the longer line is blotted out
@@ -136,7 +137,7 @@ def test_a_terminal_gets_one_line_that_rewrites_itself(monkeypatch: pytest.Monke
 def test_a_pipe_gets_one_line_at_the_end() -> None:
     stream = io.StringIO()
     view = EndView(notebook=False, stream=stream)
-    view.update([sample(1)])
+    view.update([snapshot(1)])
     assert stream.getvalue() == ""
     view.finish(killed_run())
     assert stream.getvalue() == f"{killed_run()!r}\n"
@@ -144,7 +145,7 @@ def test_a_pipe_gets_one_line_at_the_end() -> None:
 
 def test_no_view_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     view = NoView()
-    view.update([sample(1)])
+    view.update([snapshot(1)])
     view.finish(finished_run())
     assert capsys.readouterr() == ("", "")
     assert not view.stop_requested()
@@ -154,7 +155,7 @@ def test_a_notebook_shows_two_frames_a_second(shown: FrontEnd) -> None:
     clock = Clock()
     view = NotebookView("a loop", GIB, "watcher", widgets=False, clock=clock, cpu_clock=Clock())
     for step in range(100):  # ten seconds
-        view.update([sample(0.1 * n) for n in range(step + 1)])
+        view.update([snapshot(0.1 * n) for n in range(step + 1)])
         clock.now += 0.1
     assert len(shown.frames) == 20
     assert len(set(shown.frames)) == len(shown.frames)
@@ -169,7 +170,7 @@ def test_where_drawing_is_slow_frames_are_fewer(shown: FrontEnd) -> None:
 
     view = NotebookView("a loop", GIB, "watcher", widgets=False, clock=clock, cpu_clock=slow_cpu)
     for step in range(200):  # twenty seconds
-        view.update([sample(0.1 * step)])
+        view.update([snapshot(0.1 * step)])
         clock.now += 0.1
     assert len(shown.frames) == 6  # two at once, then one in 4 s: 0.2 s of those are 5 %
 
@@ -178,7 +179,7 @@ def test_the_finished_figure_takes_the_place_of_the_frames_and_no_widget_is_left
     shown: FrontEnd,
 ) -> None:
     view = NotebookView("a loop", GIB, "watcher", clock=Clock())
-    view.update([sample(0)])
+    view.update([snapshot(0)])
     assert [set(output) & {"image/png", WIDGET} for output in shown.outputs] == [
         {"image/png"},
         {WIDGET},
@@ -199,7 +200,7 @@ def test_a_run_that_ended_before_the_first_frame_is_shown_once(shown: FrontEnd) 
 
 def test_pressing_the_button_asks_to_stop(shown: FrontEnd) -> None:
     view = NotebookView("a loop", GIB, "watcher")
-    view.update([sample(0)])
+    view.update([snapshot(0)])
     assert not view.stop_requested()
     button = view._button._box.children[0]
     button.click()
@@ -216,16 +217,16 @@ def test_the_button_says_where_its_click_would_come_too_late(
 ) -> None:
     monkeypatch.setattr(notebook_view, "click_reaches_a_busy_kernel", lambda: reaches)
     view = NotebookView("a loop", GIB, "watcher")
-    view.update([sample(0)])
+    view.update([snapshot(0)])
     label = view._button._box.children[1].value
-    assert label == f"{hint}interrupt the kernel (press I twice)"
+    assert label == f"{hint}interrupt the notebook (press I twice)"
     view.finish(finished_run())
 
 
 def test_without_widgets_the_view_says_how_to_stop(shown: FrontEnd) -> None:
     view = NotebookView("a loop", GIB, "watcher", widgets=False)
-    view.update([sample(0)])
-    assert "interrupt the kernel (press I twice)" in shown.outputs[1]["text/html"]
+    view.update([snapshot(0)])
+    assert "interrupt the notebook (press I twice)" in shown.outputs[1]["text/html"]
 
 
 @pytest.mark.parametrize(
@@ -250,14 +251,14 @@ def test_without_a_kernel_package_no_click_is_heard(monkeypatch: pytest.MonkeyPa
 def test_only_axes_that_grow_cost_a_new_background() -> None:
     figure = LiveFigure("a loop", GIB, "watcher")
     run = finished_run(seconds=60)
-    frames = [figure.frame(run.samples[: 2 * step]) for step in range(50)]
+    frames = [figure.frame(run.snapshots[: 2 * step]) for step in range(50)]
     assert 2 <= figure.backgrounds_drawn <= 6  # one at first, one for the rate, then longer times
     assert len(set(frames)) == len(frames)
 
 
 def test_a_frame_shows_what_the_finished_figure_shows_in_the_same_place() -> None:
     figure = LiveFigure("a loop", GIB, "watcher")
-    frame = imread(io.BytesIO(figure.frame(finished_run(seconds=9).samples)))
+    frame = imread(io.BytesIO(figure.frame(finished_run(seconds=9).snapshots)))
     assert frame.shape == (figure.size[1], figure.size[0], 4)
     anonymous = (frame[:, :, :3] * 255).round() == (0x00, 0x72, 0xB2)
     _, columns = anonymous.all(axis=2).nonzero()
@@ -265,49 +266,49 @@ def test_a_frame_shows_what_the_finished_figure_shows_in_the_same_place() -> Non
     assert frame[:, :, 3].min() == 1
 
 
-class GrowsWhileRead(list[Sample]):
+class GrowsWhileRead(list[Snapshot]):
     """A list that another thread appends to whenever somebody has read it."""
 
     def __getitem__(self, key: Any) -> Any:
         found = super().__getitem__(key)
-        self.append(sample(len(self), counters=counted(len(self) + 1)))
+        self.append(snapshot(len(self), counters=counted(len(self) + 1)))
         return found
 
 
 def test_samples_that_come_while_a_frame_is_drawn_wait_for_the_next() -> None:
-    figure, samples = LiveFigure("growing", GIB, "watcher"), GrowsWhileRead()
+    figure, snapshots = LiveFigure("growing", GIB, "watcher"), GrowsWhileRead()
     for _ in range(4):
-        assert figure.frame(samples)
+        assert figure.frame(snapshots)
 
 
 def test_a_frame_without_samples_can_be_drawn() -> None:
     assert LiveFigure("a loop", GIB, "watcher").frame([])
 
 
-class Noting(Sequence[Sample]):
+class Noting(Sequence[Snapshot]):
     """Samples that note how many of them were read."""
 
-    def __init__(self, samples: list[Sample]) -> None:
-        self.samples, self.read = samples, 0
+    def __init__(self, snapshots: list[Snapshot]) -> None:
+        self.snapshots, self.read = snapshots, 0
 
     @overload
-    def __getitem__(self, index: int) -> Sample: ...
+    def __getitem__(self, index: int) -> Snapshot: ...
     @overload
-    def __getitem__(self, index: slice) -> Sequence[Sample]: ...
+    def __getitem__(self, index: slice) -> Sequence[Snapshot]: ...
     def __getitem__(self, index: Any) -> Any:
-        self.read += len(self.samples[index]) if isinstance(index, slice) else 1
-        return self.samples[index]
+        self.read += len(self.snapshots[index]) if isinstance(index, slice) else 1
+        return self.snapshots[index]
 
     def __len__(self) -> int:
-        return len(self.samples)
+        return len(self.snapshots)
 
 
 def test_a_long_run_stays_cheap_because_only_new_samples_are_read() -> None:
-    figure, samples = LiveFigure("a loop", GIB, "watcher"), Noting([])
+    figure, snapshots = LiveFigure("a loop", GIB, "watcher"), Noting([])
     for step in range(30):
-        samples.samples.extend(sample(step + n / 1000) for n in range(1000))
-        figure.frame(samples)
-    assert samples.read <= 30 * 1001
+        snapshots.snapshots.extend(snapshot(step + n / 1000) for n in range(1000))
+        figure.frame(snapshots)
+    assert snapshots.read <= 30 * 1001
 
 
 def test_a_run_just_drawn_by_its_view_is_words_in_the_same_cell_and_a_figure_in_a_later_one(
@@ -338,9 +339,9 @@ CELLS = [
     "from helpers.records import *\n"
     "get_ipython().display_formatter.mimebundle_formatter.for_type(Run, mimebundle)\n"
     "view = choose_view('a loop', 2**30, 'watcher')\n"
-    "samples = [Sample(n / 10, 2**28, 0, 0, 2**28, 1) for n in range(9)]\n"
-    "view.update(samples)\n"
-    "run = Run('a loop', Outcome.FINISHED, 1, 2**30, 'watcher', 'PSS', 'fork', tuple(samples))\n"
+    "snapshots = [Snapshot(n / 10, 2**28, 0, 0, 2**28, 1) for n in range(9)]\n"
+    "view.update(snapshots)\n"
+    "run = Run('a loop', Outcome.FINISHED, 1, 2**30, 'watcher', 'PSS', 'fork', tuple(snapshots))\n"
     "view.finish(run)\n"
     "run",
     "run",

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from helpers import machine
-from helpers.looking.machine_report import MachineReport, Row, State
-from helpers.looking.ram import machine_ram_bytes
 from helpers.machine import check_machine
+from helpers.system.machine_report import MachineReport, Row, State
+from helpers.system.ram import machine_ram_bytes
 from helpers.units import format_bytes
 
 MIB, GIB = 2**20, 2**30

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from ballast import FORK, MIB, Child
 
-from helpers.memory import Look, Measure, TreeSampler, measure_name
+from helpers.memory import MemoryBackend, MemoryMeter, MemoryReading, measure_name
 
 BALLAST = 200 * MIB
 
@@ -27,7 +27,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def added(before: Look, after: Look) -> tuple[float, float, float]:
+def added(before: MemoryReading, after: MemoryReading) -> tuple[float, float, float]:
     """Return how much each kind has grown, as a share of the ballast."""
     return (
         (after.anonymous_bytes - before.anonymous_bytes) / BALLAST,
@@ -52,9 +52,9 @@ SHARE = f"shared = torch.ones({BALLAST} // 4).share_memory_()"
 FORK_TWO_READERS = FORK + "for _ in range(2): fork(lambda: shared.sum())"
 
 
-@pytest.mark.parametrize("way", ["exact", "look"])
+@pytest.mark.parametrize("way", ["exact", "read"])
 def test_anonymous_ballast_shows_as_anonymous_only(child: Child, way: str) -> None:
-    with TreeSampler(child.pid) as sampler:
+    with MemoryMeter(child.pid) as sampler:
         before = sampler.exact()
         take_anonymous(child)
         anonymous, file, shared = added(before, getattr(sampler, way)())
@@ -63,9 +63,9 @@ def test_anonymous_ballast_shows_as_anonymous_only(child: Child, way: str) -> No
     assert shared == 0
 
 
-@pytest.mark.parametrize("way", ["exact", "look"])
+@pytest.mark.parametrize("way", ["exact", "read"])
 def test_a_mapped_file_shows_as_file_backed_only(child: Child, file: Path, way: str) -> None:
-    with TreeSampler(child.pid) as sampler:
+    with MemoryMeter(child.pid) as sampler:
         before = sampler.exact()
         touch_file(child, file)
         anonymous, file_backed, shared = added(before, getattr(sampler, way)())
@@ -76,23 +76,23 @@ def test_a_mapped_file_shows_as_file_backed_only(child: Child, file: Path, way: 
 
 def test_a_shared_tensor_shows_as_shared_and_readers_do_not_multiply_it(child: Child) -> None:
     child.do(IMPORT_TORCH)
-    with TreeSampler(child.pid) as sampler:
+    with MemoryMeter(child.pid) as sampler:
         before = sampler.exact()
         child.do(SHARE)
-        anonymous, _, shared = added(before, sampler.look())
+        anonymous, _, shared = added(before, sampler.read())
         assert 0.9 <= shared <= 1.1
         assert abs(anonymous) < 0.1
 
         child.do(FORK_TWO_READERS)
-        new_processes, corrected, exact = sampler.look(), sampler.look(), sampler.exact()
+        new_processes, corrected, exact = sampler.read(), sampler.read(), sampler.exact()
         cheap = sampler.cheap()
         child.do("end_workers()")
 
-    assert new_processes.exact  # processes came, so this look was exact by itself
+    assert new_processes.exact  # processes came, so this reading was exact by itself
     assert not corrected.exact
-    for look in (new_processes, corrected, exact):
-        assert len(look.processes) == 3
-        anonymous, _, shared = added(before, look)
+    for reading in (new_processes, corrected, exact):
+        assert len(reading.processes) == 3
+        anonymous, _, shared = added(before, reading)
         assert 0.9 <= shared <= 1.1
         assert abs(anonymous) < 0.1
     assert added(before, cheap)[2] > 2.7  # what the correction is for
@@ -101,10 +101,10 @@ def test_a_shared_tensor_shows_as_shared_and_readers_do_not_multiply_it(child: C
 def test_memory_that_a_corrected_look_sees_grow_is_the_workers_own(child: Child) -> None:
     child.do(FORK + f"ballast = bytearray(b'x') * {BALLAST}")
     child.do("fork(lambda: None)")
-    with TreeSampler(child.pid, clock=lambda: 0.0) as sampler:
+    with MemoryMeter(child.pid, clock=lambda: 0.0) as sampler:
         before = sampler.exact()
         child.do(f"more = bytearray(b'x') * {BALLAST}")
-        after = sampler.look()
+        after = sampler.read()
         child.do("end_workers()")
     assert not after.exact
     assert 0.9 <= added(before, after)[0] <= 1.1
@@ -114,57 +114,57 @@ def test_psutil_shows_private_memory_as_anonymous_and_the_rest_as_file_backed(
     child: Child,
 ) -> None:
     child.do(IMPORT_TORCH)
-    with TreeSampler(child.pid, measure="psutil") as sampler:
+    with MemoryMeter(child.pid, backend="psutil") as sampler:
         before = sampler.exact()
         take_anonymous(child)
         child.do(SHARE)
         child.do(FORK_TWO_READERS)
-        first, second = sampler.look(), sampler.look()
+        first, second = sampler.read(), sampler.read()
         child.do("end_workers()")
-    for look in (first, second):  # its cheap figure cannot tell kinds: every look is exact
-        assert look.exact
-        assert len(look.processes) == 3
-        assert look.read_bytes is None
-        assert look.shared_bytes == 0
+    for reading in (first, second):  # its cheap figure cannot tell kinds: every reading is exact
+        assert reading.exact
+        assert len(reading.processes) == 3
+        assert reading.read_bytes is None
+        assert reading.shared_bytes == 0
         # The forked workers share the 200 MiB with their parent: private to nobody.
-        assert added(before, look)[0] < 0.1
-        assert added(before, look)[1] > 3
+        assert added(before, reading)[0] < 0.1
+        assert added(before, reading)[1] > 3
 
 
 def test_psutil_sees_the_private_memory_of_one_process(child: Child) -> None:
-    with TreeSampler(child.pid, measure="psutil") as sampler:
+    with MemoryMeter(child.pid, backend="psutil") as sampler:
         before = sampler.exact()
         take_anonymous(child)
-        for look in (sampler.look(), sampler.exact()):
-            anonymous, file, _ = added(before, look)
+        for reading in (sampler.read(), sampler.exact()):
+            anonymous, file, _ = added(before, reading)
             assert 0.9 <= anonymous <= 1.1
             assert abs(file) < 0.1
 
 
 @pytest.mark.parametrize("measure", ["proc", "psutil"])
-def test_a_tree_that_has_ended_is_empty_and_no_error(child: Child, measure: Measure) -> None:
-    with TreeSampler(child.pid, measure=measure) as sampler:
-        assert sampler.look().anonymous_bytes > 0
+def test_a_tree_that_has_ended_is_empty_and_no_error(child: Child, measure: MemoryBackend) -> None:
+    with MemoryMeter(child.pid, backend=measure) as sampler:
+        assert sampler.read().anonymous_bytes > 0
         child.kill()
-        for look in (sampler.cheap(), sampler.look(), sampler.exact()):
-            assert look.processes == ()
-            assert look.anonymous_bytes == look.rss_bytes == 0
+        for reading in (sampler.cheap(), sampler.read(), sampler.exact()):
+            assert reading.processes == ()
+            assert reading.anonymous_bytes == reading.rss_bytes == 0
 
 
 @pytest.mark.parametrize("measure", ["proc", "psutil"])
-def test_pids_of_a_cgroup_replace_the_search(child: Child, measure: Measure) -> None:
+def test_pids_of_a_cgroup_replace_the_search(child: Child, measure: MemoryBackend) -> None:
     listed: list[int] = []
     with (
         Child() as other,
-        TreeSampler(
+        MemoryMeter(
             child.pid,
-            measure=measure,
+            backend=measure,
             pids=lambda: listed,
         ) as sampler,
     ):
-        assert sampler.look().processes == ()
+        assert sampler.read().processes == ()
         listed.append(other.pid)
-        assert [process.pid for process in sampler.look().processes] == [other.pid]
+        assert [process.pid for process in sampler.read().processes] == [other.pid]
         listed[:] = [child.pid, other.pid]
         assert {process.pid for process in sampler.exact().processes} == {child.pid, other.pid}
         listed[:] = [child.pid]
@@ -180,20 +180,20 @@ class Clocks:
         self.cost = cost
 
     def cpu_clock(self) -> float:
-        self.cpu += self.cost  # it is read twice in a look: at its start and its end
+        self.cpu += self.cost  # it is read twice in a reading: at its start and its end
         return self.cpu
 
 
-def exact_after(sampler: TreeSampler, clocks: Clocks, seconds: float) -> bool:
+def exact_after(sampler: MemoryMeter, clocks: Clocks, seconds: float) -> bool:
     clocks.now += seconds
-    return sampler.look().exact
+    return sampler.read().exact
 
 
 def test_exact_looks_come_so_rarely_that_they_cost_one_percent_of_a_core(child: Child) -> None:
     child.do(FORK + "fork(lambda: None)")
     clocks = Clocks(cost=0.02)
-    with TreeSampler(child.pid, clock=lambda: clocks.now, cpu_clock=clocks.cpu_clock) as sampler:
-        assert sampler.look().exact
+    with MemoryMeter(child.pid, clock=lambda: clocks.now, cpu_clock=clocks.cpu_clock) as sampler:
+        assert sampler.read().exact
         assert not exact_after(sampler, clocks, 1.99)
         assert exact_after(sampler, clocks, 0.02)  # 2 s after one that cost 0.02 s
         child.do("end_workers()")
@@ -205,8 +205,8 @@ def test_exact_looks_come_so_rarely_that_they_cost_one_percent_of_a_core(child: 
 def test_a_cheap_exact_look_still_comes_at_most_four_times_a_second(child: Child) -> None:
     child.do(FORK + "fork(lambda: None)")
     clocks = Clocks(cost=0.0)
-    with TreeSampler(child.pid, clock=lambda: clocks.now, cpu_clock=clocks.cpu_clock) as sampler:
-        assert sampler.look().exact
+    with MemoryMeter(child.pid, clock=lambda: clocks.now, cpu_clock=clocks.cpu_clock) as sampler:
+        assert sampler.read().exact
         assert not exact_after(sampler, clocks, 0.24)
         assert exact_after(sampler, clocks, 0.02)
         child.do("end_workers()")
@@ -223,10 +223,10 @@ def test_the_measure_is_named_as_what_the_system_tells(
 
 
 def test_without_proc_the_sampler_uses_psutil(child: Child, tmp_path: Path) -> None:
-    with TreeSampler(child.pid, proc=str(tmp_path)) as sampler:
-        look = sampler.exact()
-    assert [process.pid for process in look.processes] == [child.pid]
-    assert look.read_bytes is None
+    with MemoryMeter(child.pid, proc=str(tmp_path)) as sampler:
+        reading = sampler.exact()
+    assert [process.pid for process in reading.processes] == [child.pid]
+    assert reading.read_bytes is None
 
 
 def write_process(
@@ -271,7 +271,7 @@ def test_known_numbers_come_back(made_up: Callable[..., Path]) -> None:
     write_process(proc, 8, ppid=7, rollup=ROLLUP)
     write_process(proc, 9, ppid=7, rollup=ROLLUP)
     (proc / "7" / "io").write_text("rchar: 99\nread_bytes: 4096\n")
-    with TreeSampler(7, proc=str(proc)) as sampler:
+    with MemoryMeter(7, proc=str(proc)) as sampler:
         cheap, exact = sampler.cheap(), sampler.exact()
     assert [(process.pid, process.ppid) for process in cheap.processes] == [(7, 1), (8, 7), (9, 7)]
     kib = 3 * 1024
@@ -289,10 +289,10 @@ def test_a_process_that_vanishes_between_listing_and_reading_is_left_out(
     made_up: Callable[..., Path],
 ) -> None:
     proc = made_up(7, children="8")  # 8 is listed, and has no folder any more
-    with TreeSampler(7, proc=str(proc)) as sampler:
-        look = sampler.exact()
-    assert [process.pid for process in look.processes] == [7]
-    assert look.exact
+    with MemoryMeter(7, proc=str(proc)) as sampler:
+        reading = sampler.exact()
+    assert [process.pid for process in reading.processes] == [7]
+    assert reading.exact
 
 
 def test_a_process_that_ends_before_its_exact_figures_is_left_out(
@@ -300,10 +300,10 @@ def test_a_process_that_ends_before_its_exact_figures_is_left_out(
 ) -> None:
     proc = made_up(7, children="8")
     write_process(proc, 8, ppid=7, rollup=None)
-    with TreeSampler(7, proc=str(proc)) as sampler:
-        look = sampler.exact()
-    assert [process.pid for process in look.processes] == [7]
-    assert look.exact
+    with MemoryMeter(7, proc=str(proc)) as sampler:
+        reading = sampler.exact()
+    assert [process.pid for process in reading.processes] == [7]
+    assert reading.exact
 
 
 def test_a_forbidden_exact_figure_falls_back_to_the_cheap_one_and_says_so(
@@ -317,22 +317,22 @@ def test_a_forbidden_exact_figure_falls_back_to_the_cheap_one_and_says_so(
             raise PermissionError(13, "Permission denied", path)
         return really_open(path, flags)
 
-    with TreeSampler(7, proc=str(proc)) as sampler:
+    with MemoryMeter(7, proc=str(proc)) as sampler:
         monkeypatch.setattr(os, "open", forbid)
-        looks = sampler.exact(), sampler.look()
-    for look in looks:
-        assert look.anonymous_bytes == 300 * 1024
-        assert not look.exact
+        readings = sampler.exact(), sampler.read()
+    for reading in readings:
+        assert reading.anonymous_bytes == 300 * 1024
+        assert not reading.exact
 
 
 def test_a_kernel_without_exact_figures_gives_its_cheap_ones_and_says_so(
     made_up: Callable[..., Path],
 ) -> None:
     proc = made_up(7, rollup=None)
-    with TreeSampler(7, proc=str(proc)) as sampler:
-        look = sampler.exact()
-    assert look.anonymous_bytes == 300 * 1024
-    assert not look.exact
+    with MemoryMeter(7, proc=str(proc)) as sampler:
+        reading = sampler.exact()
+    assert reading.anonymous_bytes == 300 * 1024
+    assert not reading.exact
 
 
 def test_a_kernel_that_lists_no_children_is_searched_by_parent(
@@ -342,20 +342,20 @@ def test_a_kernel_that_lists_no_children_is_searched_by_parent(
     (proc / "thread-self" / "children").unlink()
     for pid, ppid in ((8, 7), (9, 8), (10, 1)):
         write_process(proc, pid, ppid=ppid, rollup=ROLLUP)
-    with TreeSampler(7, proc=str(proc)) as sampler:
+    with MemoryMeter(7, proc=str(proc)) as sampler:
         assert [process.pid for process in sampler.cheap().processes] == [7, 8, 9]
 
 
 def test_a_correction_never_goes_below_zero(made_up: Callable[..., Path]) -> None:
     proc = made_up(7)
-    with TreeSampler(7, proc=str(proc), clock=lambda: 0.0) as sampler:
+    with MemoryMeter(7, proc=str(proc), clock=lambda: 0.0) as sampler:
         sampler.exact()  # 150 KiB of its anonymous memory are somebody else's
         status = proc / "7" / "status"
         status.write_text(status.read_text().replace("300 kB", "100 kB"))
-        look = sampler.look()
-    assert not look.exact
-    assert look.anonymous_bytes == 0
-    assert look.file_bytes == 100 * 1024
+        reading = sampler.read()
+    assert not reading.exact
+    assert reading.anonymous_bytes == 0
+    assert reading.file_bytes == 100 * 1024
 
 
 def descriptors() -> int:
@@ -364,7 +364,7 @@ def descriptors() -> int:
 
 def test_a_closed_sampler_holds_no_descriptor(child: Child) -> None:
     before = descriptors()
-    with TreeSampler(child.pid) as sampler:
+    with MemoryMeter(child.pid) as sampler:
         sampler.exact()
         assert descriptors() > before
     assert descriptors() == before

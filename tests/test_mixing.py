@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from helpers.mixing import Mixing, displacement, distinct_labels, label_runs
+from helpers.loaders.mixing import Mixing, displacement, distinct_labels, label_runs
 
 UNEQUAL = np.repeat(np.arange(5), [1, 2, 10, 40, 60])
 

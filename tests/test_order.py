@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader, Dataset
 
-from helpers import order
-from helpers.mixing import displacement, distinct_labels
-from helpers.order import BlockShuffleSampler, ShuffleBuffer
+from helpers.loaders import order
+from helpers.loaders.mixing import displacement, distinct_labels
+from helpers.loaders.order import BlockShuffleSampler, ShuffleBuffer
 
 
 class GivesItsIndex(Dataset[int]):
@@ -41,14 +41,14 @@ def samplers(draw: st.DrawFn) -> BlockShuffleSampler:
     """Draw the first of any ranks that the checks let pass."""
     rows = draw(st.integers(1, 10_000))
     block_rows = draw(st.integers(1, min(rows, 700)))
-    mixed_blocks = draw(st.integers(1, 40))
-    batch_size = draw(st.integers(1, min(600, block_rows * mixed_blocks)))
+    buffer_blocks = draw(st.integers(1, 40))
+    batch_size = draw(st.integers(1, min(600, block_rows * buffer_blocks)))
     ranks = draw(st.integers(1, min(4, -(-rows // block_rows))))
     return BlockShuffleSampler(
         rows,
         batch_size=batch_size,
         block_rows=block_rows,
-        mixed_blocks=mixed_blocks,
+        buffer_blocks=buffer_blocks,
         seed=draw(st.integers(0, 2**40)),
         epoch=draw(st.integers(0, 3)),
         drop_last=draw(st.booleans()) or (batch_size == 1 and rows % ranks > 0),
@@ -99,7 +99,7 @@ def test_all_batches_are_full_but_the_last() -> None:
 def test_less_than_a_batch_for_each_rank_is_one_short_batch_or_none() -> None:
     assert [len(share) for share in every_rank(10, 2, batch_size=8, block_rows=1)] == [1, 1]
     none = BlockShuffleSampler(10, batch_size=8, block_rows=1, ranks=2, drop_last=True)
-    assert (len(none), list(none), list(none.mixes())) == (0, [], [])
+    assert (len(none), list(none), list(none.fills())) == (0, [], [])
 
 
 def test_a_rank_that_is_a_row_short_still_has_as_many_batches() -> None:
@@ -113,19 +113,19 @@ def test_a_mix_is_parts_of_blocks_in_the_order_of_the_file_and_no_more_than_was_
     sampler: BlockShuffleSampler,
 ) -> None:
     for rank in all_ranks(sampler):
-        for mix in rank.mixes():
-            ends = [end for run in mix.runs for end in run]
+        for fill in rank.fills():
+            ends = [end for row_range in fill.ranges for end in row_range]
             assert ends[0] >= 0
             assert ends[-1] <= rank.rows
-            assert all(start < stop for start, stop in mix.runs)
-            assert all(stop <= start for (_, stop), (start, _) in pairwise(mix.runs))
+            assert all(start < stop for start, stop in fill.ranges)
+            assert all(stop <= start for (_, stop), (start, _) in pairwise(fill.ranges))
             blocks = [
                 (start // rank.block_rows, (stop - 1) // rank.block_rows)
-                for start, stop in mix.runs
+                for start, stop in fill.ranges
             ]
             assert all(first == last for first, last in blocks)
-            rows = sum(stop - start for start, stop in mix.runs)
-            assert rows == mix.edges[-1] <= rank.mixed_blocks * rank.block_rows
+            rows = sum(stop - start for start, stop in fill.ranges)
+            assert rows == fill.edges[-1] <= rank.buffer_blocks * rank.block_rows
 
 
 @settings(deadline=None)
@@ -133,28 +133,28 @@ def test_a_mix_is_parts_of_blocks_in_the_order_of_the_file_and_no_more_than_was_
 def test_the_batches_are_those_of_the_mixes_which_hand_out_each_of_their_rows_once(
     sampler: BlockShuffleSampler,
 ) -> None:
-    mixes = list(sampler.mixes())
-    batches = [batch.tolist() for mix in mixes for batch in mix.indices()]
+    fills = list(sampler.fills())
+    batches = [batch.tolist() for fill in fills for batch in fill.indices()]
     assert batches == list(sampler)
-    for mix in mixes:
-        places = mix.batches()
-        assert [len(batch) for batch in places] == np.diff(mix.edges).tolist()
-        assert sorted(flat(places)) == list(range(mix.edges[-1]))
-        rows = np.concatenate([np.arange(*run) for run in mix.runs])
-        for batch, wanted in zip(mix.indices(), places, strict=True):
+    for fill in fills:
+        places = fill.batches()
+        assert [len(batch) for batch in places] == np.diff(fill.edges).tolist()
+        assert sorted(flat(places)) == list(range(fill.edges[-1]))
+        rows = np.concatenate([np.arange(*row_range) for row_range in fill.ranges])
+        for batch, wanted in zip(fill.indices(), places, strict=True):
             np.testing.assert_array_equal(batch, rows[wanted])
 
 
 @settings(deadline=None)
 @given(samplers())
 def test_no_mix_has_more_than_one_batch_more_than_another(sampler: BlockShuffleSampler) -> None:
-    counts = [len(mix.batches()) for mix in sampler.mixes()]
+    counts = [len(fill.batches()) for fill in sampler.fills()]
     assert sum(counts) == len(sampler)
     assert max(counts, default=0) - min(counts, default=0) <= 1
 
 
 def left_of(sampler: BlockShuffleSampler, start: int) -> list[list[int]]:
-    return [batch.tolist() for mix in sampler.mixes(start) for batch in mix.indices()]
+    return [batch.tolist() for fill in sampler.fills(start) for batch in fill.indices()]
 
 
 @settings(max_examples=50, deadline=None)
@@ -171,7 +171,7 @@ def test_a_start_leaves_exactly_the_batches_that_were_left(
 @pytest.mark.parametrize(("rank", "ranks"), [(0, 1), (1, 2), (2, 3)])
 def test_an_epoch_can_be_left_at_every_batch(rank: int, ranks: int) -> None:
     sampler = BlockShuffleSampler(
-        1003, batch_size=8, block_rows=17, mixed_blocks=5, rank=rank, ranks=ranks
+        1003, batch_size=8, block_rows=17, buffer_blocks=5, rank=rank, ranks=ranks
     )
     whole = list(sampler)
     assert all(left_of(sampler, start) == whole[start:] for start in range(len(sampler) + 1))
@@ -195,7 +195,7 @@ def test_an_epoch_does_not_change_until_it_is_set() -> None:
 
 
 def test_setting_the_epoch_changes_only_the_next_iteration() -> None:
-    sampler = BlockShuffleSampler(1000, batch_size=50, block_rows=10, mixed_blocks=10)
+    sampler = BlockShuffleSampler(1000, batch_size=50, block_rows=10, buffer_blocks=10)
     wanted, running = list(sampler), iter(sampler)
     sampler.set_epoch(1)
     assert list(running) == wanted
@@ -209,34 +209,34 @@ def test_ranks_have_different_orders_of_different_rows() -> None:
 
 
 def test_a_block_is_needed_only_while_one_mix_or_two_in_turn_are_handed_out() -> None:
-    indices = np.array(flat(BlockShuffleSampler(10_150, block_rows=50, mixed_blocks=8, seed=3)))
+    indices = np.array(flat(BlockShuffleSampler(10_150, block_rows=50, buffer_blocks=8, seed=3)))
     for block in range(203):
         places = np.flatnonzero(indices // 50 == block)
         assert places[-1] - places[0] < 2 * 8 * 50
 
 
 def test_the_rows_of_a_mix_are_mixed() -> None:
-    batches = list(BlockShuffleSampler(10_000, batch_size=200, block_rows=50, mixed_blocks=40))
+    batches = list(BlockShuffleSampler(10_000, batch_size=200, block_rows=50, buffer_blocks=40))
     blocks = [len({index // 50 for index in batch}) for batch in batches]
     assert min(blocks) > 30  # of 40; 200 rows out of 40 blocks miss few
 
 
 def test_no_mix_is_much_smaller_than_the_others() -> None:
     """Else the last batches of 33 blocks, mixed 32 at a time, would be of one block."""
-    batches = list(BlockShuffleSampler(33 * 50, batch_size=50, block_rows=50, mixed_blocks=32))
+    batches = list(BlockShuffleSampler(33 * 50, batch_size=50, block_rows=50, buffer_blocks=32))
     assert min(len({index // 50 for index in batch}) for batch in batches) > 8
 
 
 @pytest.mark.parametrize(("classes", "share"), [(10, 0.95), (100, 0.85)])
 def test_sorted_classes_come_out_nearly_as_after_a_full_shuffle(classes: int, share: float) -> None:
     rows = 512_000
-    sampler = BlockShuffleSampler(rows, batch_size=64, block_rows=512, mixed_blocks=128)
+    sampler = BlockShuffleSampler(rows, batch_size=64, block_rows=512, buffer_blocks=128)
     order = np.array(flat(sampler))
     assert distinct_labels(order * classes // rows, 64).share > share
 
 
 def test_one_block_at_a_time_does_not_mix() -> None:
-    order = np.array(flat(BlockShuffleSampler(100_000, block_rows=256, mixed_blocks=1)))
+    order = np.array(flat(BlockShuffleSampler(100_000, block_rows=256, buffer_blocks=1)))
     assert distinct_labels(order // 10_000, 256).share < 0.2
 
 
@@ -265,7 +265,7 @@ def test_a_plain_loader_with_workers_hands_out_every_index_once(workers: int) ->
         ({"rows": 0}, "rows=0: pass 1 or more"),
         ({"batch_size": 0}, "batch_size=0: pass 1 or more"),
         ({"block_rows": 0}, "block_rows=0: pass 1 or more"),
-        ({"mixed_blocks": -1}, "mixed_blocks=-1: pass 1 or more"),
+        ({"buffer_blocks": -1}, "buffer_blocks=-1: pass 1 or more"),
         ({"ranks": 0}, "ranks=0: pass 1 or more"),
         ({"seed": -1}, "seed=-1, epoch=0: pass 0 or more"),
         ({"rank": 2, "ranks": 2}, "rank=2 of 2: pass 0 to 1"),
@@ -273,7 +273,10 @@ def test_a_plain_loader_with_workers_hands_out_every_index_once(workers: int) ->
         ({"rank": -1}, "rank=-1 of 1: pass 0 to 0"),
         ({"block_rows": 1001}, "block_rows=1001 is more than the 1000 rows: pass less"),
         ({"block_rows": 400, "ranks": 4}, "4 ranks cannot share 3 blocks: pass fewer"),
-        ({"batch_size": 41, "block_rows": 10, "mixed_blocks": 4}, "41 is more than 4 mixed blocks"),
+        (
+            {"batch_size": 41, "block_rows": 10, "buffer_blocks": 4},
+            "41 is more than 4 mixed blocks",
+        ),
         ({"batch_size": 1, "ranks": 3, "block_rows": 1}, "1000 batches of one row .* 3 ranks"),
     ],
 )
@@ -361,7 +364,7 @@ def test_the_order_of_a_stream_follows_from_seed_and_epoch() -> None:
 PERSISTS = """
 import sys
 from torch.utils.data import DataLoader
-from helpers.order import ShuffleBuffer
+from helpers.loaders.order import ShuffleBuffer
 
 stream = ShuffleBuffer(range(1000), 100)
 loader = DataLoader(

@@ -11,7 +11,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 import pytest
-from made_up import GIB, MIB, counted, finished_run, guess, killed_run, sample
+from made_up import GIB, MIB, counted, finished_run, guess, killed_run, snapshot
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.image import imread
@@ -20,7 +20,7 @@ from matplotlib.text import Text
 from helpers.drawing import figure_style as style
 from helpers.drawing.pictures import RECORD_TYPE, in_time
 from helpers.drawing.png import encode_png
-from helpers.drawing.sweeps import Measure
+from helpers.drawing.sweeps import Metric
 from helpers.plots import (
     Picture,
     alt_text,
@@ -37,18 +37,20 @@ from helpers.plots import (
 from helpers.records import Counters, Outcome, Run
 
 UNUSUAL = {
-    "no sample": finished_run(samples=()),
-    "one sample": finished_run(samples=(sample(0),)),
-    "nothing read, nothing charged": finished_run(samples=(sample(0), sample(1), sample(2))),
-    "no time at all": finished_run(seconds=0, samples=(sample(0), sample(0))),
+    "no snapshot": finished_run(snapshots=()),
+    "one snapshot": finished_run(snapshots=(snapshot(0),)),
+    "nothing read, nothing charged": finished_run(
+        snapshots=(snapshot(0), snapshot(1), snapshot(2))
+    ),
+    "no time at all": finished_run(seconds=0, snapshots=(snapshot(0), snapshot(0))),
     "a tenth of a second": finished_run(seconds=0.1),
     "five hours": finished_run(seconds=5 * 3600, samples_per_second=0.02),
     "a budget of 10 KiB": finished_run(budget_bytes=10 * 1024),
     "a budget of 100 GiB": finished_run(budget_bytes=100 * GIB),
-    "100 GiB used": finished_run(samples=(sample(0, 100 * 1024), sample(10, 10))),
+    "100 GiB used": finished_run(snapshots=(snapshot(0, 100 * 1024), snapshot(10, 10))),
     "many processes": finished_run(
-        samples=tuple(
-            sample(t, processes=9, rss_bytes=9 * GIB, charged_bytes=GIB, counters=counted(t, 2e7))
+        snapshots=tuple(
+            snapshot(t, processes=9, rss_bytes=9 * GIB, charged_bytes=GIB, counters=counted(t, 2e7))
             for t in (0, 5, 10)
         )
     ),
@@ -114,7 +116,7 @@ def test_the_figure_says_how_the_run_ended(outcome: Outcome) -> None:
 
 
 def test_memory_is_stacked_by_kind_up_to_its_sum() -> None:
-    ax = draw_memory([sample(0, 200), sample(1, 300)], GIB)
+    ax = draw_memory([snapshot(0, 200), snapshot(1, 300)], GIB)
     tops = [
         shape.get_paths()[0].get_extents().y1 / MIB
         for shape in ax.collections
@@ -143,8 +145,8 @@ def test_the_baseline_is_named_where_it_can_be_seen() -> None:
 
 def test_what_the_kernel_charges_is_drawn_where_it_is_known() -> None:
     assert "charged" not in words(draw_memory(finished_run()))
-    samples = (sample(0, charged_bytes=GIB), sample(10, charged_bytes=GIB))
-    assert "charged" in words(draw_memory(finished_run(samples=samples)))
+    snapshots = (snapshot(0, charged_bytes=GIB), snapshot(10, charged_bytes=GIB))
+    assert "charged" in words(draw_memory(finished_run(snapshots=snapshots)))
 
 
 def test_another_measure_than_pss_is_named() -> None:
@@ -187,7 +189,7 @@ def test_throughput_and_waiting_come_from_the_counters() -> None:
 @pytest.mark.parametrize(
     ("run", "reason"),
     [
-        (finished_run(samples=(sample(0), sample(10))), "does not use track(loader)"),
+        (finished_run(snapshots=(snapshot(0), snapshot(10))), "does not use track(loader)"),
         (killed_run(), "No batch came"),
     ],
 )
@@ -222,14 +224,14 @@ def test_a_run_too_short_to_be_seen_beside_the_other_is_drawn_enlarged_as_well(
 
 def test_the_cross_stands_where_the_memory_was_and_not_where_no_process_was_left() -> None:
     run = killed_run()
-    gone = sample(2.1, 0, file_bytes=0, shared_bytes=0, rss_bytes=0, processes=0)
-    ax: Any = draw_memory(replace(run, seconds=2.1, samples=(*run.samples, gone)))
+    gone = snapshot(2.1, 0, file_bytes=0, shared_bytes=0, rss_bytes=0, processes=0)
+    ax: Any = draw_memory(replace(run, seconds=2.1, snapshots=(*run.snapshots, gone)))
     (cross,) = (line for line in ax.lines if line.get_marker() == "X")
     assert cross.get_ydata()[0] == (1040 + 110) * MIB
 
 
 def test_the_sum_of_rss_does_not_squeeze_the_stack() -> None:
-    many = [sample(time, processes=5, rss_bytes=50 * GIB) for time in (0, 1)]
+    many = [snapshot(time, processes=5, rss_bytes=50 * GIB) for time in (0, 1)]
     assert draw_memory(many, GIB).get_ylim()[1] < 1.6 * GIB
 
 
@@ -256,7 +258,7 @@ def test_the_axis_is_logarithmic_beyond_a_thousand_times(highest: float, scale: 
 
 def test_read_amplification_is_bytes_read_over_bytes_used() -> None:
     run = finished_run(
-        samples=(sample(1, read_bytes=375 * 1024, counters=Counters(1, 1, 1024, 1.0, 0.0)),)
+        snapshots=(snapshot(1, read_bytes=375 * 1024, counters=Counters(1, 1, 1024, 1.0, 0.0)),)
     )
     assert "375 x" in words(draw_sweep([run], "read amplification"))
 
@@ -272,12 +274,14 @@ def test_a_sweep_of_nothing_can_be_drawn() -> None:
 
 
 def test_a_measure_of_ones_own_can_be_swept() -> None:
-    processes = Measure("processes", lambda run: run.samples[-1].processes, "{:.0f} of them".format)
+    processes = Metric(
+        "processes", lambda run: run.snapshots[-1].processes, "{:.0f} of them".format
+    )
     assert "1 of them" in words(draw_sweep([finished_run()], processes))
 
 
 def test_an_unknown_measure_is_named_with_those_that_exist() -> None:
-    with pytest.raises(ValueError, match=r"'speed' is not a measure: use one of 'samples/s'"):
+    with pytest.raises(ValueError, match=r"'speed' is not a metric: use one of 'samples/s'"):
         sweep([finished_run()], "speed")
 
 
@@ -300,7 +304,7 @@ def test_alternative_text_tells_the_numbers() -> None:
         "You said 2,000 samples/s, measured 1,000 samples/s."
     )
     assert "no batch was counted" in alt_text(killed_run())
-    assert "No memory was sampled" in alt_text(killed_run(samples=()))
+    assert "No memory was sampled" in alt_text(killed_run(snapshots=()))
 
 
 def test_a_run_in_a_notebook_is_words_a_figure_and_numbers() -> None:
@@ -349,11 +353,11 @@ def test_the_axes_that_are_given_are_drawn_on() -> None:
 
 def test_samples_alone_need_a_budget() -> None:
     with pytest.raises(ValueError, match="pass budget_bytes"):
-        draw_memory([sample(0)])
+        draw_memory([snapshot(0)])
 
 
 def test_samples_of_a_run_that_goes_on_can_be_drawn() -> None:
-    ax = draw_memory([sample(0), sample(4)], 2 * GIB)
+    ax = draw_memory([snapshot(0), snapshot(4)], 2 * GIB)
     assert ax.get_xlim() == (0, 4)
     assert "finished" not in words(ax)
     assert draw_throughput([]).get_ylim() == (0, 1)
@@ -387,8 +391,8 @@ def test_a_png_file_gives_back_its_pixels() -> None:
 
 def test_a_run_with_other_workers_draws_the_sum_of_rss() -> None:
     assert "RSS, summed" not in words(draw_memory(finished_run()))
-    many = tuple(replace(s, processes=5, rss_bytes=2 * GIB) for s in finished_run().samples)
-    assert "RSS, summed" in words(draw_memory(finished_run(samples=many)))
+    many = tuple(replace(s, processes=5, rss_bytes=2 * GIB) for s in finished_run().snapshots)
+    assert "RSS, summed" in words(draw_memory(finished_run(snapshots=many)))
 
 
 def test_a_run_too_short_for_a_curve_leaves_words_until_it_is_asked_for() -> None:

@@ -15,7 +15,7 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 def asked(monkeypatch: pytest.MonkeyPatch) -> AskedGuess:
     """A guess in a notebook with someone before it."""
     place = Place(notebook=True, watched=True, widgets=True)
-    monkeypatch.setattr(predictions, "look_around", lambda: place)
+    monkeypatch.setattr(predictions, "detect_place", lambda: place)
     return predict("How much memory will it take?", "MiB")
 
 
@@ -71,7 +71,7 @@ def test_a_second_display_shows_what_was_said(asked: AskedGuess) -> None:
 def test_without_a_field_a_line_says_what_to_type(
     monkeypatch: pytest.MonkeyPatch, place: Place
 ) -> None:
-    monkeypatch.setattr(predictions, "look_around", lambda: place)
+    monkeypatch.setattr(predictions, "detect_place", lambda: place)
     guess = predict("How many rows a second?", "samples/s")
     assert guess._repr_mimebundle_() == {
         "text/plain": "How many rows a second? Write your guess in samples/s: guess.value = ..."

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from ballast import FORK, MIB, Child, need_a_disk
 
-from helpers.looking.proc_tree import DiskReads
-from helpers.looking.procfs import Process
-from helpers.memory import Look, TreeSampler
+from helpers.memory import MemoryMeter, MemoryReading
+from helpers.system.proc_tree import DiskReads
+from helpers.system.procfs import Process
 
 READ = """
 def read(path, size):
@@ -26,22 +26,22 @@ def child() -> Iterator[Child]:
         yield child
 
 
-def pids(look: Look) -> list[int]:
-    return [process.pid for process in look.processes]
+def pids(reading: MemoryReading) -> list[int]:
+    return [process.pid for process in reading.processes]
 
 
 def test_workers_that_another_thread_forked_are_found(child: Child) -> None:
     child.do("import threading; forked, over = threading.Event(), threading.Event()")
     child.do("work = lambda: (fork(lambda: None), forked.set(), over.wait())")
     child.do("thread = threading.Thread(target=work); thread.start(); forked.wait()")
-    with TreeSampler(child.pid) as sampler:
+    with MemoryMeter(child.pid) as sampler:
         assert len(pids(sampler.cheap())) == 2
     child.do("over.set(); thread.join(); end_workers()")
 
 
 def test_children_of_children_are_found_and_an_ended_one_is_left_out(child: Child) -> None:
     child.do("fork(lambda: fork(lambda: None))")
-    with TreeSampler(child.pid) as sampler:
+    with MemoryMeter(child.pid) as sampler:
         assert len(pids(sampler.cheap())) == 3
         child.do("end_workers()")  # ends the first; the second has a new parent now
         main, orphan = pids(sampler.cheap())
@@ -52,7 +52,7 @@ def test_children_of_children_are_found_and_an_ended_one_is_left_out(child: Chil
 
 def test_workers_whose_parent_was_killed_stay_in_the_tree(child: Child) -> None:
     child.do("fork(lambda: None); fork(lambda: None)")
-    with TreeSampler(child.pid) as sampler:
+    with MemoryMeter(child.pid) as sampler:
         main, *workers = pids(sampler.cheap())
         assert main == child.pid
         child.kill()
@@ -63,7 +63,7 @@ def test_workers_whose_parent_was_killed_stay_in_the_tree(child: Child) -> None:
 def test_a_zombie_has_no_memory_and_stays_out(child: Child) -> None:
     child.do("fork(lambda: None); os.kill(workers[0], signal.SIGKILL)")
     child.do("os.waitid(os.P_PID, workers[0], os.WEXITED | os.WNOWAIT)")
-    with TreeSampler(child.pid) as sampler:
+    with MemoryMeter(child.pid) as sampler:
         assert pids(sampler.exact()) == [child.pid]
 
 
@@ -81,7 +81,7 @@ def file(tmp_path: Path) -> Path:
 def test_reads_of_a_worker_count_once_before_and_after_its_parent_waits_for_it(
     child: Child, file: Path
 ) -> None:
-    with TreeSampler(child.pid) as sampler:
+    with MemoryMeter(child.pid) as sampler:
         before = sampler.cheap().read_bytes or 0
         child.do(f"fork(lambda: read({str(file)!r}, {16 * MIB}))")
         alive = sampler.cheap().read_bytes or 0
@@ -100,9 +100,9 @@ def test_reads_of_a_zombie_that_its_cgroup_no_longer_lists_count_once(
     child: Child, file: Path
 ) -> None:
     child.do(f"fork(lambda: read({str(file)!r}, {16 * MIB}))")
-    with TreeSampler(child.pid) as finder:
+    with MemoryMeter(child.pid) as finder:
         listed = pids(finder.cheap())
-    with TreeSampler(child.pid, pids=lambda: listed) as sampler:
+    with MemoryMeter(child.pid, pids=lambda: listed) as sampler:
         alive = sampler.cheap().read_bytes or 0
         child.do("os.kill(workers[0], signal.SIGKILL)")
         child.do("os.waitid(os.P_PID, workers[0], os.WEXITED | os.WNOWAIT)")
@@ -114,7 +114,7 @@ def test_reads_of_a_zombie_that_its_cgroup_no_longer_lists_count_once(
 
 
 def test_reads_stay_when_the_whole_tree_has_ended(child: Child, file: Path) -> None:
-    with TreeSampler(child.pid) as sampler:
+    with MemoryMeter(child.pid) as sampler:
         before = sampler.cheap().read_bytes or 0
         child.do(f"read({str(file)!r}, {16 * MIB})")
         alive = sampler.cheap().read_bytes or 0

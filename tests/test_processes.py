@@ -11,8 +11,8 @@ from typing import Any
 import psutil
 import pytest
 
-from helpers.running import processes
-from helpers.running.processes import command_line, end_all, kill, members
+from helpers.system import processes
+from helpers.system.processes import command_line, end_all, kill, members
 
 # A leader and two children; the second one's parent has ended. Says the pids of both children.
 FAMILY = """

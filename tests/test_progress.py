@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from helpers.progress import count, track
 from helpers.records import Counters
-from helpers.running.board import BOARD_VARIABLE, Board
+from helpers.running.shared_state import STATE_VARIABLE, SharedState
 
 
 class Clock:
@@ -27,13 +27,13 @@ class Clock:
 
 
 @pytest.fixture
-def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Board]:
-    """The board of a run that this process is the child of."""
-    board = Board.create(tmp_path / "board")
-    board.owner = os.getpid()
-    monkeypatch.setenv(BOARD_VARIABLE, str(tmp_path / "board"))
-    yield board
-    board.close()
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SharedState]:
+    """The state of a run that this process is the child of."""
+    state = SharedState.create(tmp_path / "state")
+    state.owner = os.getpid()
+    monkeypatch.setenv(STATE_VARIABLE, str(tmp_path / "state"))
+    yield state
+    state.close()
 
 
 def batches(number: int, clock: Clock, waiting: float = 1.0) -> Iterator[torch.Tensor]:
@@ -43,14 +43,14 @@ def batches(number: int, clock: Clock, waiting: float = 1.0) -> Iterator[torch.T
         yield torch.zeros(4, 4)
 
 
-def test_samples_bytes_and_both_kinds_of_seconds_are_counted(board: Board) -> None:
+def test_samples_bytes_and_both_kinds_of_seconds_are_counted(state: SharedState) -> None:
     clock = Clock()
     for _ in track(batches(3, clock), clock=clock):
         clock.now += 0.5
-    assert board.read() == Counters(12, 3, 192, 3.0, 1.5, None)
+    assert state.read() == Counters(12, 3, 192, 3.0, 1.5, None)
 
 
-def test_the_wait_for_the_workers_to_start_counts(board: Board) -> None:
+def test_the_wait_for_the_workers_to_start_counts(state: SharedState) -> None:
     clock = Clock()
 
     class StartsSlowly:
@@ -59,25 +59,25 @@ def test_the_wait_for_the_workers_to_start_counts(board: Board) -> None:
             return iter([torch.zeros(1)])
 
     assert len(list(track(StartsSlowly(), clock=clock))) == 1
-    assert board.read().waiting_seconds == 7.0
+    assert state.read().waiting_seconds == 7.0
 
 
-def test_a_batch_is_on_the_board_before_it_is_handed_out(board: Board) -> None:
+def test_a_batch_is_on_the_board_before_it_is_handed_out(state: SharedState) -> None:
     clock = Clock()
-    seen = [board.read().batches for _ in track(batches(3, clock), clock=clock)]
+    seen = [state.read().batches for _ in track(batches(3, clock), clock=clock)]
     assert seen == [1, 2, 3]
 
 
-def test_a_loop_that_is_left_in_the_middle_keeps_what_it_counted(board: Board) -> None:
+def test_a_loop_that_is_left_in_the_middle_keeps_what_it_counted(state: SharedState) -> None:
     clock = Clock()
     for number, _ in enumerate(track(batches(9, clock), clock=clock)):
         clock.now += 0.5
         if number == 1:
             break
-    assert board.read() == Counters(8, 2, 128, 2.0, 1.0, None)
+    assert state.read() == Counters(8, 2, 128, 2.0, 1.0, None)
 
 
-def test_an_exception_in_the_loop_passes_and_the_work_before_it_counts(board: Board) -> None:
+def test_an_exception_in_the_loop_passes_and_the_work_before_it_counts(state: SharedState) -> None:
     clock = Clock()
 
     def loop() -> None:
@@ -87,10 +87,10 @@ def test_an_exception_in_the_loop_passes_and_the_work_before_it_counts(board: Bo
 
     with pytest.raises(ZeroDivisionError):
         loop()
-    assert board.read() == Counters(4, 1, 64, 1.0, 0.5, None)
+    assert state.read() == Counters(4, 1, 64, 1.0, 0.5, None)
 
 
-def test_an_exception_in_the_loader_passes_and_the_wait_for_it_counts(board: Board) -> None:
+def test_an_exception_in_the_loader_passes_and_the_wait_for_it_counts(state: SharedState) -> None:
     clock = Clock()
 
     def breaks() -> Iterator[torch.Tensor]:
@@ -100,47 +100,47 @@ def test_an_exception_in_the_loader_passes_and_the_wait_for_it_counts(board: Boa
 
     with pytest.raises(OSError, match="the disk is gone"):
         list(track(breaks(), clock=clock))
-    assert (board.read().batches, board.read().waiting_seconds) == (1, 12.0)
+    assert (state.read().batches, state.read().waiting_seconds) == (1, 12.0)
 
 
-def test_a_wait_that_is_going_on_is_seen_from_outside(board: Board) -> None:
+def test_a_wait_that_is_going_on_is_seen_from_outside(state: SharedState) -> None:
     seen = []
 
     def looks() -> Iterator[torch.Tensor]:
         for _ in range(3):
-            seen.append(board.read().waiting_seconds)
+            seen.append(state.read().waiting_seconds)
         yield torch.zeros(2)
 
     for _ in track(looks()):
-        after = [board.read().waiting_seconds for _ in range(2)]
+        after = [state.read().waiting_seconds for _ in range(2)]
     assert 0 < seen[0] < seen[1] < seen[2] < after[0] == after[1]
-    assert board.read().waiting_seconds >= after[1]
+    assert state.read().waiting_seconds >= after[1]
 
 
-def test_two_loops_add_up(board: Board) -> None:
+def test_two_loops_add_up(state: SharedState) -> None:
     rows = [torch.zeros(4, 4)] * 3
     for _ in range(2):
         assert len(list(track(rows))) == 3
-    counters = board.read()
+    counters = state.read()
     assert (counters.samples, counters.batches, counters.expected_batches) == (24, 6, 6)
 
 
-def test_a_loop_inside_a_loop_adds_up(board: Board) -> None:
+def test_a_loop_inside_a_loop_adds_up(state: SharedState) -> None:
     for _ in track([torch.zeros(1)] * 2):
         for _ in track([torch.zeros(4)] * 3):
             pass
-    counters = board.read()
+    counters = state.read()
     assert (counters.samples, counters.batches, counters.expected_batches) == (26, 8, 8)
 
 
-def test_seconds_ends_the_loop(board: Board) -> None:
+def test_seconds_ends_the_loop(state: SharedState) -> None:
     clock = Clock()
     taken = list(track(batches(100, clock), seconds=2.5, clock=clock))
     assert len(taken) == 3  # the third arrives at 3.0, asked for at 2.0
-    assert board.read().batches == 3
+    assert state.read().batches == 3
 
 
-def test_an_epoch_shorter_than_its_seconds_ends_by_itself(board: Board) -> None:
+def test_an_epoch_shorter_than_its_seconds_ends_by_itself(state: SharedState) -> None:
     clock = Clock()
     assert len(list(track(batches(3, clock), seconds=50, clock=clock))) == 3
 
@@ -157,14 +157,14 @@ def test_what_cannot_be_iterated_is_refused_before_the_loop(thing: Any) -> None:
         track(thing)
 
 
-def test_after_a_refusal_nothing_is_waited_for(board: Board) -> None:
+def test_after_a_refusal_nothing_is_waited_for(state: SharedState) -> None:
     with pytest.raises(TypeError):
         track(7)  # type: ignore[arg-type]
-    first = board.read().waiting_seconds
-    assert board.read().waiting_seconds == first
+    first = state.read().waiting_seconds
+    assert state.read().waiting_seconds == first
 
 
-def test_a_type_error_inside_the_loader_is_not_mistaken_for_it(board: Board) -> None:
+def test_a_type_error_inside_the_loader_is_not_mistaken_for_it(state: SharedState) -> None:
     def breaks() -> Iterator[int]:
         yield 1
         raise TypeError("'int' object is not iterable")
@@ -202,33 +202,33 @@ class Stream(IterableDataset[torch.Tensor]):
         return iter(torch.zeros(10, 2))
 
 
-def test_a_loader_without_a_length_is_counted_and_expects_nothing(board: Board) -> None:
+def test_a_loader_without_a_length_is_counted_and_expects_nothing(state: SharedState) -> None:
     loader: Iterable[torch.Tensor] = DataLoader(Stream(), batch_size=4)
     assert len(list(track(loader))) == 3
-    assert board.read().expected_batches is None
-    assert board.read().samples == 10
+    assert state.read().expected_batches is None
+    assert state.read().samples == 10
 
 
-def test_a_loader_with_a_length_says_what_is_to_come(board: Board) -> None:
+def test_a_loader_with_a_length_says_what_is_to_come(state: SharedState) -> None:
     next(iter(track(DataLoader(torch.arange(10), batch_size=4))))  # type: ignore[arg-type]
-    assert board.read().expected_batches == 3
+    assert state.read().expected_batches == 3
 
 
 def test_in_another_process_of_the_run_it_counts_and_shows_nothing(
-    board: Board, capsys: pytest.CaptureFixture[str]
+    state: SharedState, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    board.owner = os.getppid()
+    state.owner = os.getppid()
     assert list(track([1, 2, 3])) == [1, 2, 3]
-    assert board.read() == Counters()
+    assert state.read() == Counters()
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("variable", [None, "", "/nowhere/board"])
+@pytest.mark.parametrize("variable", [None, "", "/nowhere/state"])
 def test_outside_a_run_it_is_a_progress_bar(
     variable: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if variable is not None:
-        monkeypatch.setenv(BOARD_VARIABLE, variable)
+        monkeypatch.setenv(STATE_VARIABLE, variable)
     assert list(track([1, 2, 3])) == [1, 2, 3]
     out, err = capsys.readouterr()
     assert out == ""

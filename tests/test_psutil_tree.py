@@ -13,7 +13,7 @@ import psutil
 import pytest
 from ballast import FORK, MIB, Child
 
-from helpers.memory import Look, TreeSampler, measure_name
+from helpers.memory import MemoryMeter, MemoryReading, measure_name
 
 
 @pytest.fixture
@@ -24,43 +24,43 @@ def child() -> Iterator[Child]:
 
 
 @pytest.fixture
-def sampler(child: Child) -> Iterator[TreeSampler]:
-    with TreeSampler(child.pid, measure="psutil") as sampler:
+def sampler(child: Child) -> Iterator[MemoryMeter]:
+    with MemoryMeter(child.pid, backend="psutil") as sampler:
         yield sampler
 
 
-def pids(look: Look) -> list[int]:
-    return [process.pid for process in look.processes]
+def pids(reading: MemoryReading) -> list[int]:
+    return [process.pid for process in reading.processes]
 
 
 def test_nothing_outside_the_standard_library_is_imported_where_there_is_a_proc() -> None:
     code = (
-        "import sys; from helpers.memory import TreeSampler, measure_name; import os\n"
-        "TreeSampler(os.getpid()).look(); measure_name()\n"
+        "import sys; from helpers.memory import MemoryMeter, measure_name; import os\n"
+        "MemoryMeter(os.getpid()).read(); measure_name()\n"
         "print(*{'psutil', 'numpy', 'torch'} & sys.modules.keys())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
 
 
-def test_workers_are_found_and_an_ended_one_is_left_out(child: Child, sampler: TreeSampler) -> None:
+def test_workers_are_found_and_an_ended_one_is_left_out(child: Child, sampler: MemoryMeter) -> None:
     child.do("fork(lambda: None); fork(lambda: None)")
-    assert len(pids(sampler.look())) == 3
+    assert len(pids(sampler.read())) == 3
     child.do("os.kill(workers[0], signal.SIGKILL)")
     child.do("os.waitid(os.P_PID, workers[0], os.WEXITED | os.WNOWAIT)")
-    assert len(pids(sampler.look())) == 2  # a zombie holds nothing
+    assert len(pids(sampler.read())) == 2  # a zombie holds nothing
     child.do("end_workers()")
-    assert pids(sampler.look()) == [child.pid]
+    assert pids(sampler.read()) == [child.pid]
 
 
 def test_workers_whose_parent_was_killed_stay_in_the_tree(
-    child: Child, sampler: TreeSampler
+    child: Child, sampler: MemoryMeter
 ) -> None:
     child.do("fork(lambda: None)")
-    main, worker = pids(sampler.look())
+    main, worker = pids(sampler.read())
     assert main == child.pid
     child.kill()
-    assert pids(sampler.look()) == [worker]
+    assert pids(sampler.read()) == [worker]
     os.kill(worker, signal.SIGKILL)
 
 
@@ -68,7 +68,7 @@ def test_workers_whose_parent_was_killed_stay_in_the_tree(
     "answer", [psutil.AccessDenied(), SimpleNamespace(rss=1)], ids=["forbidden", "no uss"]
 )
 def test_a_process_that_tells_no_private_memory_shows_its_rss_and_says_so(
-    sampler: TreeSampler, monkeypatch: pytest.MonkeyPatch, answer: Any
+    sampler: MemoryMeter, monkeypatch: pytest.MonkeyPatch, answer: Any
 ) -> None:
     def tell(process: psutil.Process) -> Any:
         if isinstance(answer, Exception):
@@ -76,22 +76,22 @@ def test_a_process_that_tells_no_private_memory_shows_its_rss_and_says_so(
         return answer
 
     monkeypatch.setattr(psutil.Process, "memory_full_info", tell)
-    look = sampler.exact()
-    assert not look.exact
-    assert look.anonymous_bytes == look.rss_bytes > 0
+    reading = sampler.exact()
+    assert not reading.exact
+    assert reading.anonymous_bytes == reading.rss_bytes > 0
     assert measure_name("psutil") == "RSS"
 
 
 def test_a_process_that_ends_before_its_exact_figures_is_left_out(
-    sampler: TreeSampler, monkeypatch: pytest.MonkeyPatch
+    sampler: MemoryMeter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def gone(process: psutil.Process) -> None:
         raise psutil.NoSuchProcess(process.pid)
 
     monkeypatch.setattr(psutil.Process, "memory_full_info", gone)
-    look = sampler.exact()
-    assert look.processes == ()
-    assert look.exact
+    reading = sampler.exact()
+    assert reading.processes == ()
+    assert reading.exact
 
 
 RSS, USS, PRIVATE = 100 * MIB, 90 * MIB, 30 * MIB
@@ -135,10 +135,10 @@ def macos(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 def figures_of(pid: int) -> tuple[int, int, bool]:
-    with TreeSampler(pid, measure="psutil") as sampler:
-        look = sampler.look()
-    assert pids(look) == [pid]
-    return look.anonymous_bytes, look.file_bytes, look.exact
+    with MemoryMeter(pid, backend="psutil") as sampler:
+        reading = sampler.read()
+    assert pids(reading) == [pid]
+    return reading.anonymous_bytes, reading.file_bytes, reading.exact
 
 
 def test_on_macos_a_mapped_file_is_not_in_the_footprint(
@@ -219,10 +219,10 @@ def test_on_macos_a_process_that_ends_before_its_footprint_is_told_is_left_out(
     child: Child, told: SimpleNamespace, macos: Callable[..., None]
 ) -> None:
     macos(error=errno.ESRCH)
-    with TreeSampler(child.pid, measure="psutil") as sampler:
-        look = sampler.exact()
-    assert look.processes == ()
-    assert look.exact
+    with MemoryMeter(child.pid, backend="psutil") as sampler:
+        reading = sampler.exact()
+    assert reading.processes == ()
+    assert reading.exact
 
 
 def test_on_windows_a_process_that_ends_before_its_private_bytes_are_told_is_left_out(
@@ -237,8 +237,8 @@ def test_on_windows_a_process_that_ends_before_its_private_bytes_are_told_is_lef
             return answer
         raise psutil.NoSuchProcess(process.pid)
 
-    with TreeSampler(child.pid, measure="psutil") as sampler:
+    with MemoryMeter(child.pid, backend="psutil") as sampler:
         monkeypatch.setattr(psutil.Process, "memory_info", tell_once)
-        look = sampler.exact()
-    assert look.processes == ()
-    assert look.exact
+        reading = sampler.exact()
+    assert reading.processes == ()
+    assert reading.exact

@@ -3,7 +3,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from helpers.looking.ram import (
+from helpers.system.ram import (
     available_ram_bytes,
     machine_ram_bytes,
     physical_ram_bytes,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from helpers.records import Counters, Outcome, Run, Sample
+from helpers.records import Counters, Outcome, Run, Snapshot
 
 MIB = 2**20
 
@@ -23,16 +23,20 @@ def a_run(**changes: Any) -> Run:
     return Run(**(settled | changes))
 
 
-def a_sample(seconds: float, anonymous: int, shared: int = 0, **changes: Any) -> Sample:
-    return Sample(seconds, anonymous, 0, shared, rss_bytes=anonymous, processes=1, **changes)
+def a_snapshot(seconds: float, anonymous: int, shared: int = 0, **changes: Any) -> Snapshot:
+    return Snapshot(seconds, anonymous, 0, shared, rss_bytes=anonymous, processes=1, **changes)
 
 
 COUNTED = Counters(samples=600, batches=6, waiting_seconds=0.5, working_seconds=1.5)
-SAMPLES = (a_sample(0, 100), a_sample(1, 700, 50), a_sample(2, 300, counters=COUNTED, read_bytes=9))
+SNAPSHOTS = (
+    a_snapshot(0, 100),
+    a_snapshot(1, 700, 50),
+    a_snapshot(2, 300, counters=COUNTED, read_bytes=9),
+)
 
 
 def test_a_run_is_read_in_one_line() -> None:
-    run = a_run(samples=(a_sample(0, 100 * MIB), a_sample(2, 144 * MIB, counters=COUNTED)))
+    run = a_run(snapshots=(a_snapshot(0, 100 * MIB), a_snapshot(2, 144 * MIB, counters=COUNTED)))
     assert repr(run) == (
         "one_epoch(OpensLazily): finished after 2.0 s; peak anonymous 144 MiB; "
         "600 samples; 300 samples/s"
@@ -40,7 +44,9 @@ def test_a_run_is_read_in_one_line() -> None:
 
 
 def test_a_run_without_track_leaves_the_samples_out() -> None:
-    assert repr(a_run(samples=(a_sample(0, 2**20),))).endswith("after 2.0 s; peak anonymous 1 MiB")
+    assert repr(a_run(snapshots=(a_snapshot(0, 2**20),))).endswith(
+        "after 2.0 s; peak anonymous 1 MiB"
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,11 +77,11 @@ def test_every_ending_has_its_words(changes: dict[str, Any], words: str) -> None
 
 
 def test_figures_come_from_the_samples() -> None:
-    run = a_run(samples=SAMPLES)
+    run = a_run(snapshots=SNAPSHOTS)
     assert run.baseline_anonymous_bytes == 100
     assert run.peak_anonymous_bytes == 700
     assert run.added_anonymous_bytes == 600
-    assert SAMPLES[1].budgeted_bytes == 750
+    assert SNAPSHOTS[1].budgeted_bytes == 750
     assert run.read_bytes == 9
     assert run.counters == COUNTED
     assert run.samples_per_second == 300
@@ -90,7 +96,7 @@ def test_a_run_that_never_began_has_figures_as_well() -> None:
 
 
 def test_records_cannot_be_changed() -> None:
-    run = a_run(samples=SAMPLES)
-    for record, name in ((run, "seconds"), (SAMPLES[0], "seconds"), (COUNTED, "samples")):
+    run = a_run(snapshots=SNAPSHOTS)
+    for record, name in ((run, "seconds"), (SNAPSHOTS[0], "seconds"), (COUNTED, "samples")):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(record, name, 1)

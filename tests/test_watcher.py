@@ -17,13 +17,13 @@ import psutil
 import pytest
 
 from helpers.budget import Group
-from helpers.looking.procfs import ProcessLook
-from helpers.memory import Look
-from helpers.records import Sample
+from helpers.memory import MemoryReading
+from helpers.records import Snapshot
 from helpers.running import watch as watch_module
-from helpers.running.board import Board, Phase
+from helpers.running.shared_state import Phase, SharedState
 from helpers.running.watch import LAST_WORDS_SECONDS, Task, Watch
 from helpers.running.watcher import Wanted
+from helpers.system.procfs import ProcessMemory
 
 MIB = 2**20
 BUDGET = 100 * MIB
@@ -43,7 +43,7 @@ class Desk:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "run"
         self.folder.mkdir()
-        self.board = Board.create(self.folder / "board")
+        self.state = SharedState.create(self.folder / "state")
         self.child = self._start(TAKES, stderr=None, start_new_session=True)
         self.task = Task(pid=self.child.pid, folder=str(self.folder))
         words = json.dumps(dataclasses.asdict(self.task))
@@ -65,10 +65,10 @@ class Desk:
         settled = {"budget_bytes": 2**30, "timeout": 120.0}
         task = dataclasses.replace(self.task, **settled | changes)
         self.tell(json.dumps(dataclasses.asdict(task)))
-        self.board.phase = Phase.READY
+        self.state.phase = Phase.READY
         assert self.next()["seconds"] == 0
-        assert self.board.phase is Phase.GO
-        self.board.started = time.monotonic()
+        assert self.state.phase is Phase.GO
+        self.state.started = time.monotonic()
 
     def tell(self, word: str) -> None:
         assert self.watcher.stdin is not None
@@ -87,7 +87,7 @@ class Desk:
         line = self.watcher.stdout.readline()
         return json.loads(line) if line else {}
 
-    def verdict(self) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         """Return the last word."""
         *_, last = iter(self.next, {})
         assert last["all_gone"]
@@ -106,7 +106,7 @@ class Desk:
             process.kill()
             with process:
                 pass
-        self.board.close()
+        self.state.close()
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def test_a_spare_whose_kernel_dies_is_cleaned_up(desk: Desk) -> None:
 def test_an_experiment_whose_kernel_dies_is_cleaned_up(desk: Desk) -> None:
     desk.begin()
     desk.hang_up()
-    assert desk.verdict()["reason"] == ""
+    assert desk.report()["reason"] == ""
     assert desk.watcher.wait(timeout=60) == 0
     assert desk.child.wait(timeout=60) != 0
     assert not desk.folder.exists()
@@ -156,9 +156,9 @@ def test_a_word_ends_the_experiment_and_keeps_its_folder(
 ) -> None:
     desk.begin()
     desk.tell(word)
-    verdict = desk.verdict()
-    assert (verdict["reason"], verdict["kernel_kills"]) == (reason, 0)
-    assert [peak["name"] for peak in verdict["peaks"]] == ["main"]
+    report = desk.report()
+    assert (report["reason"], report["kernel_kills"]) == (reason, 0)
+    assert [peak["name"] for peak in report["peaks"]] == ["main"]
     assert desk.child.wait(timeout=60) != 0
     assert desk.folder.exists()
 
@@ -166,25 +166,25 @@ def test_a_word_ends_the_experiment_and_keeps_its_folder(
 def test_what_is_over_its_budget_is_killed(desk: Desk) -> None:
     desk.begin(budget_bytes=BUDGET)
     desk.take(200)
-    verdict = desk.verdict()
-    assert verdict["reason"] == "over budget"
-    assert verdict["peaks"][0]["peak_anonymous_bytes"] > BUDGET
+    report = desk.report()
+    assert report["reason"] == "over budget"
+    assert report["peaks"][0]["peak_anonymous_bytes"] > BUDGET
 
 
 def test_what_stays_inside_its_budget_is_sampled_and_lives(desk: Desk) -> None:
     desk.begin(budget_bytes=BUDGET)
     desk.take(50)
-    sample = desk.next()
-    while sample["anonymous_bytes"] < 50 * MIB:
-        sample = desk.next()
-    assert sample["anonymous_bytes"] < 75 * MIB
+    snapshot = desk.next()
+    while snapshot["anonymous_bytes"] < 50 * MIB:
+        snapshot = desk.next()
+    assert snapshot["anonymous_bytes"] < 75 * MIB
     assert desk.is_running()
 
 
 def test_what_takes_too_long_is_timed_out_and_seen_to_the_end(desk: Desk) -> None:
     desk.begin(timeout=0.1)
-    *_, last_sample, verdict = iter(desk.next, {})
-    assert verdict["reason"] == "timed out"
+    *_, last_sample, report = iter(desk.next, {})
+    assert report["reason"] == "timed out"
     assert last_sample["seconds"] > 0.1
 
 
@@ -192,58 +192,58 @@ def test_a_child_that_has_ended_is_watched_on_until_the_kernel_knows(desk: Desk)
     desk.begin(timeout=0.5)
     assert desk.child.stdin is not None
     desk.child.stdin.close()
-    desk.child.wait()  # the watcher looks at nobody now, again and again
-    *samples, verdict = iter(desk.next, {})
-    assert verdict["reason"] == "timed out"
-    assert all(sample["processes"] == 1 for sample in samples)
+    desk.child.wait()  # the watcher readings at nobody now, again and again
+    *snapshots, report = iter(desk.next, {})
+    assert report["reason"] == "timed out"
+    assert all(snapshot["processes"] == 1 for snapshot in snapshots)
 
 
-# One watch, with looks made up by hand
+# One watch, with readings made up by hand
 
 
-def look(*anonymous_mib: int, exact: bool = False, shared_mib: int = 0) -> Look:
+def reading(*anonymous_mib: int, exact: bool = False, shared_mib: int = 0) -> MemoryReading:
     processes = tuple(
-        ProcessLook(pid, 1, mib * MIB, 0, shared_mib * MIB, mib * MIB)
+        ProcessMemory(pid, 1, mib * MIB, 0, shared_mib * MIB, mib * MIB)
         for pid, mib in enumerate(anonymous_mib, start=2**22 + 1)
     )
-    return Look(processes, exact, read_bytes=1000, cpu_seconds=0.0001)
+    return MemoryReading(processes, exact, read_bytes=1000, cpu_seconds=0.0001)
 
 
 class Sampler:
-    """Has the looks that it is given."""
+    """Has the readings that it is given."""
 
     def __init__(self) -> None:
-        self.cheap_look, self.exact_look = look(10), look(10, exact=True)
+        self.cheap, self.exact_look = reading(10), reading(10, exact=True)
 
-    def look(self) -> Look:
-        return self.cheap_look
+    def read(self) -> MemoryReading:
+        return self.cheap
 
-    def exact(self) -> Look:
+    def exact(self) -> MemoryReading:
         return self.exact_look
 
 
 class Setting:
-    """A watch whose looks and clock are made up."""
+    """A watch whose readings and clock are made up."""
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
-        self.now, self.samples, self.sampler = 1000.0, list[Sample](), Sampler()
+        self.now, self.snapshots, self.sampler = 1000.0, list[Snapshot](), Sampler()
         clock = SimpleNamespace(monotonic=lambda: self.now, process_time=time.process_time)
         patch.setattr(watch_module, "time", clock)
-        patch.setattr(watch_module, "TreeSampler", lambda *_, **__: self.sampler)
-        self.board = Board.create(folder / "board")
+        patch.setattr(watch_module, "MemoryMeter", lambda *_, **__: self.sampler)
+        self.state = SharedState.create(folder / "state")
         task = Task(2**22 + 1, str(folder), budget_bytes=BUDGET, timeout=60.0)
-        self.watch = Watch(task, self.samples.append)
+        self.watch = Watch(task, self.snapshots.append)
 
     def begin(self) -> None:
         """Take the baseline and start the function."""
-        self.board.phase = Phase.READY
+        self.state.phase = Phase.READY
         self.watch.step()
-        assert self.board.phase is Phase.GO
-        self.board.started = self.now
+        assert self.state.phase is Phase.GO
+        self.state.started = self.now
 
     def close(self) -> None:
-        self.board.close()
-        self.watch.board.close()
+        self.state.close()
+        self.watch.state.close()
 
 
 @pytest.fixture
@@ -257,28 +257,28 @@ def test_the_baseline_is_exact_and_what_was_read_before_it_does_not_count(
     setting: Setting,
 ) -> None:
     setting.begin()
-    (baseline,) = setting.samples
+    (baseline,) = setting.snapshots
     assert (baseline.seconds, baseline.exact, baseline.read_bytes) == (0.0, True, 0)
 
 
 def test_before_the_function_only_its_limits_are_held(setting: Setting) -> None:
     assert setting.watch.step()[0] == ""
-    setting.sampler.cheap_look = look(200)
+    setting.sampler.cheap = reading(200)
     assert setting.watch.step()[0] == "over budget"
-    setting.sampler.cheap_look = look(10)
+    setting.sampler.cheap = reading(10)
     setting.now += 61
     assert setting.watch.step()[0] == "timed out"
-    assert setting.samples == []
+    assert setting.snapshots == []
 
 
 def test_the_last_look_is_exact_and_lets_the_child_go(setting: Setting) -> None:
     setting.begin()
     setting.now += 1
-    setting.board.ended, setting.board.phase = setting.now, Phase.DONE
+    setting.state.ended, setting.state.phase = setting.now, Phase.DONE
     setting.now += 5
     setting.watch.step()
-    assert (setting.samples[-1].exact, setting.samples[-1].seconds) == (True, 1.0)
-    assert setting.board.phase is Phase.LEAVE
+    assert (setting.snapshots[-1].exact, setting.snapshots[-1].seconds) == (True, 1.0)
+    assert setting.state.phase is Phase.LEAVE
 
 
 def test_samples_are_handed_on_at_their_pace_and_a_new_peak_at_once(setting: Setting) -> None:
@@ -286,9 +286,9 @@ def test_samples_are_handed_on_at_their_pace_and_a_new_peak_at_once(setting: Set
     seen = []
     for seconds, mib in ((0.001, 10), (0.001, 30), (0.001, 20), (0.001, 30), (0.001, 31), (1, 20)):
         setting.now += seconds
-        setting.sampler.cheap_look = look(mib)
+        setting.sampler.cheap = reading(mib)
         setting.watch.step()
-        seen.append(len(setting.samples) - 1)
+        seen.append(len(setting.snapshots) - 1)
     assert seen == [0, 1, 1, 1, 2, 3]
 
 
@@ -297,22 +297,25 @@ def test_near_the_budget_it_looks_more_often(setting: Setting) -> None:
     setting.now += 1
     pauses = []
     for mib in (10, 80, 99):
-        setting.sampler.cheap_look = dataclasses.replace(look(mib), cpu_seconds=0.01)
+        setting.sampler.cheap = dataclasses.replace(reading(mib), cpu_seconds=0.01)
         pauses.append(setting.watch.step()[1])
     assert pauses[0] > pauses[1] > pauses[2] > 0
 
 
-def test_workers_that_share_are_not_killed_for_a_cheap_look(setting: Setting) -> None:
+def test_workers_that_share_are_not_killed_for_a_cheap(setting: Setting) -> None:
     setting.begin()
-    setting.sampler.cheap_look, setting.sampler.exact_look = look(60, 60), look(30, 30, exact=True)
+    setting.sampler.cheap, setting.sampler.exact_look = (
+        reading(60, 60),
+        reading(30, 30, exact=True),
+    )
     assert setting.watch.step()[0] == ""
-    setting.sampler.exact_look = look(60, 60, exact=True)
+    setting.sampler.exact_look = reading(60, 60, exact=True)
     assert setting.watch.step()[0] == "over budget"
 
 
 def test_shared_memory_counts_towards_the_budget(setting: Setting) -> None:
     setting.begin()
-    setting.sampler.cheap_look = look(30, shared_mib=80)
+    setting.sampler.cheap = reading(30, shared_mib=80)
     assert setting.watch.step()[0] == "over budget"
 
 
@@ -324,21 +327,21 @@ def test_after_a_kill_by_the_kernel_the_main_process_has_a_moment_to_say_so(
     setting.watch.group = SimpleNamespace(  # type: ignore[assignment]
         kills=lambda: next(kills), charged_bytes=lambda: 7
     )
-    setting.sampler.cheap_look = look(200)  # the kernel enforces: what we see does not matter
+    setting.sampler.cheap = reading(200)  # the kernel enforces: what we see does not matter
     assert setting.watch.step()[0] == ""
     assert setting.watch.step()[0] == ""
     setting.now += LAST_WORDS_SECONDS / 2
     assert setting.watch.step()[0] == ""
     setting.now += LAST_WORDS_SECONDS
     assert setting.watch.step()[0] == "over budget"
-    assert setting.samples[-1].charged_bytes == 7
+    assert setting.snapshots[-1].charged_bytes == 7
 
 
 def test_a_group_that_has_gone_tells_nothing(setting: Setting, tmp_path: Path) -> None:
     setting.watch.group = Group(tmp_path / "gone", 2)  # as a systemd scope's, after its end
     setting.begin()
     assert setting.watch.step()[0] == ""
-    assert setting.samples[-1].charged_bytes is None
+    assert setting.snapshots[-1].charged_bytes is None
     assert setting.watch.end("").kernel_kills is None
 
 
@@ -354,7 +357,7 @@ def test_processes_are_named_by_what_they_do(
         ]
     )
     monkeypatch.setattr(watch_module, "command_line", lambda pid: next(commands))
-    setting.sampler.exact_look = look(10, 1, 2, 3, 4, exact=True)
+    setting.sampler.exact_look = reading(10, 1, 2, 3, 4, exact=True)
     setting.begin()
     names = [peak.name for peak in setting.watch.peaks.values()]
     assert names == ["main", "resource tracker", "fork server", "worker 1", "worker 2"]
@@ -368,17 +371,17 @@ def test_what_is_over_its_budget_is_killed_before_the_rest_is_searched_for(
     monkeypatch.setattr(watch_module, "end_all", lambda *_, **__: done.append("search"))
     commands = iter(["python -c from multiprocessing.resource_tracker import main"])
     monkeypatch.setattr(watch_module, "command_line", lambda pid: next(commands))
-    setting.sampler.exact_look = look(10, 1, exact=True)
+    setting.sampler.exact_look = reading(10, 1, exact=True)
     setting.begin()
     setting.watch.end("over budget")
     assert done == [setting.watch.task.pid, "search"]  # the tracker cleans up, and ends by itself
 
 
 def test_peaks_are_kept_for_every_process(setting: Setting) -> None:
-    setting.sampler.exact_look = look(10, exact=True)
+    setting.sampler.exact_look = reading(10, exact=True)
     setting.begin()
     for mib in (10, 30, 20):
-        setting.sampler.cheap_look = look(mib)
+        setting.sampler.cheap = reading(mib)
         setting.watch.step()
     (peak,) = setting.watch.peaks.values()
     assert peak.first_anonymous_bytes == 10 * MIB

@@ -1,6 +1,6 @@
-"""The folder of one kernel's lesson modules: beside the notebook, removed when the kernel ends.
+"""The folder of one notebook's lesson modules: beside it, removed when it ends.
 
-A kernel that is killed cannot tidy up, so the next one does. A living kernel holds a lock on a
+A notebook that is killed cannot tidy up, so the next one does. A living notebook holds a lock on a
 file in its folder; a folder whose lock can be had is an orphan, whatever became of its process
 id since. Only what this module and Python's import wrote is ever removed.
 """
@@ -53,7 +53,7 @@ class LessonFolder:
         beside.replace(target)
 
     def close(self) -> None:
-        """Remove the folder. A forked worker that ends leaves it to the kernel."""
+        """Remove the folder. A forked worker that ends leaves it to the notebook."""
         if os.getpid() == self._pid and not self._owner.closed:
             self._owner.close()
             _remove(self.path)
@@ -61,7 +61,7 @@ class LessonFolder:
 
 
 def make_folder(beside: Path) -> LessonFolder:
-    """Make this kernel's folder in `beside`, or in the temporary folder if that is not writable."""
+    """Make this notebook's folder in `beside`, or among temporary files if that is not writable."""
     for number in range(_TRIES):
         suffix = f"-{number}" if number else ""  # the same id may live in another container
         path = beside / _ROOT / f"{os.getpid()}{suffix}"
@@ -69,7 +69,7 @@ def make_folder(beside: Path) -> LessonFolder:
             path.parent.mkdir(exist_ok=True)
             path.mkdir()
             return LessonFolder(path)
-        except (FileExistsError, FileNotFoundError):  # another kernel may remove the empty root
+        except (FileExistsError, FileNotFoundError):  # another notebook may remove the empty root
             continue
         except OSError:
             break
@@ -77,7 +77,7 @@ def make_folder(beside: Path) -> LessonFolder:
 
 
 def sweep(beside: Path) -> None:
-    """Remove the folders of kernels that ended without tidying up."""
+    """Remove the folders of notebooks that ended without tidying up."""
     owners = [
         *(beside / _ROOT).glob(f"*/{_OWNER}"),
         *Path(tempfile.gettempdir()).glob(f"{_TEMPORARY}*/{_OWNER}"),
@@ -116,7 +116,7 @@ def _remove(folder: Path) -> None:
         path for path in folder.glob("*.py") if path.read_bytes().startswith(FIRST_LINE.encode())
     ]
     cache = folder / "__pycache__"
-    with suppress(OSError):  # a child may be importing just now; the next kernel tries again
+    with suppress(OSError):  # a child may be importing just now; the next notebook tries again
         for path in [*ours, *folder.glob(f"*{_NEW}"), *cache.glob("*.pyc*")]:
             path.unlink(missing_ok=True)
         if cache.exists():

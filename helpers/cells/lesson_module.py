@@ -1,6 +1,6 @@
-"""One module of a running notebook: its sections, its file, and its namespace in the kernel.
+"""One module of a running notebook: its sections, its file, and its namespace.
 
-In the kernel only a new section is executed, so the classes of other cells stay the same objects
+In the notebook only a new section is executed, so the classes of other cells stay the same objects
 and their instances can still be pickled. Other processes import the file, which is always whole.
 """
 

@@ -15,13 +15,13 @@ from typing import Any
 class Place:
     """What can be shown here."""
 
-    notebook: bool = False  # a kernel: figures and display updates
+    notebook: bool = False  # Jupyter runs us: figures and display updates
     watched: bool = False  # by a person: not a headless execution
     terminal: bool = False  # standard error can rewrite its line
     widgets: bool = False  # ipywidgets can be imported
 
 
-def look_around() -> Place:
+def detect_place() -> Place:
     """Return what can be shown here and now."""
     kernel = _kernel()
     return Place(
@@ -34,7 +34,7 @@ def look_around() -> Place:
 
 
 def _kernel() -> Any:
-    """Return the running kernel, or None outside one."""
+    """Return the running Jupyter kernel, or None outside one."""
     shell = _shell()
     return None if shell is None else getattr(shell, "kernel", None)
 

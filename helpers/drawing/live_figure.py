@@ -14,7 +14,7 @@ from helpers.drawing.memory_panel import Stack, frame_memory, line_names, memory
 from helpers.drawing.png import encode_png
 from helpers.drawing.series import Memory, Thinned, Throughput, memory_curves, throughput_curves
 from helpers.drawing.throughput_panel import RateAndWaiting, frame_throughput, rate_top
-from helpers.records import Sample
+from helpers.records import Snapshot
 from helpers.units import format_bytes, format_rate
 
 _FIRST_END = 10.0  # seconds on the time axis at first
@@ -36,13 +36,13 @@ class LiveFigure:
         self._background: Any = None
         self.backgrounds_drawn = 0
 
-    def frame(self, samples: Sequence[Sample]) -> bytes:
-        """Return a picture of all samples so far. Reads only those that are new since last time."""
-        new = samples[self._seen :]  # another thread may append while we draw
+    def frame(self, snapshots: Sequence[Snapshot]) -> bytes:
+        """Return a picture of all snapshots so far; only the new ones are read."""
+        new = snapshots[self._seen :]  # another thread may append while we draw
         self._thinned.add(new)
         self._seen += len(new)
-        memory = memory_curves(self._thinned.samples)
-        throughput = throughput_curves(self._thinned.samples)
+        memory = memory_curves(self._thinned.snapshots)
+        throughput = throughput_curves(self._thinned.snapshots)
         if self._outgrown_by(memory, throughput):
             self._draw_background()
         self._canvas.restore_region(self._background)
@@ -90,7 +90,7 @@ class LiveFigure:
         self._left.draw_artist(self._memory_title)
 
     def _draw_throughput(self, throughput: Throughput) -> None:
-        drawn = self._thinned.samples  # not the caller's: they may be more by now
+        drawn = self._thinned.snapshots  # not the caller's: they may be more by now
         counted = throughput.rate.size and drawn[-1].counters.samples
         self._rate_title.set_text(
             f"Throughput: {format_rate(throughput.rate[-1])}" if counted else "No batch yet"

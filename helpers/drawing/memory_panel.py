@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 from helpers.drawing import figure_style as style
 from helpers.drawing.marks import guessed_bytes, label, mark_cross, mark_end, mark_guess
 from helpers.drawing.series import Floats, Memory, band, last_second, memory_curves, thin
-from helpers.records import Run, Sample
+from helpers.records import Run, Snapshot
 from helpers.units import format_bytes
 
 _TOO_SHORT = 0.12  # a run that fills less than this part of the time axis is drawn enlarged as well
@@ -23,7 +23,7 @@ _TOO_SHORT = 0.12  # a run that fills less than this part of the time axis is dr
 
 @style.styled
 def draw_memory(
-    seen: Run | Sequence[Sample],
+    seen: Run | Sequence[Snapshot],
     budget_bytes: int | None = None,
     ax: Axes | None = None,
     *,
@@ -32,27 +32,27 @@ def draw_memory(
 ) -> Axes:
     """Draw memory over time, stacked by kind, against the budget line.
 
-    Takes a Run (its own budget, ending and guess are drawn) or samples with a budget in bytes.
+    Takes a Run (its own budget, ending and guess are drawn) or snapshots with a budget in bytes.
     `top` (bytes) and `end` (seconds) widen the axes, so that several panels can share them.
     """
     ax = style.new_axes() if ax is None else ax
-    run, samples = (seen, seen.samples) if isinstance(seen, Run) else (None, seen)
+    run, snapshots = (seen, seen.snapshots) if isinstance(seen, Run) else (None, seen)
     budget = run.budget_bytes if run and budget_bytes is None else budget_bytes
     if budget is None:
-        raise ValueError("samples do not know their budget: pass budget_bytes, or a Run")
-    curves = memory_curves(thin(samples), last_second(seen))
+        raise ValueError("snapshots do not know their budget: pass budget_bytes, or a Run")
+    curves = memory_curves(thin(snapshots), last_second(seen))
     guess = guessed_bytes(run.guess) if run else None
     end = max(end, last_second(seen))
     free_side = 0 if last_second(seen) > end / 2 else 1  # where the curves leave room for words
     frame_memory(ax, budget, max(top, memory_top(curves, budget, guess)), end, free_side)
     Stack(ax, line_names(curves)).show(curves)
-    if samples:
-        _mark_baseline(ax, samples[0].anonymous_bytes)
+    if snapshots:
+        _mark_baseline(ax, snapshots[0].anonymous_bytes)
     if guess is not None:
         mark_guess(ax, guess, format_bytes(guess), 1 - free_side)
     if run:
         mark_end(ax, run, height=curves.last)
-        if samples and run.seconds < _TOO_SHORT * end:
+        if snapshots and run.seconds < _TOO_SHORT * end:
             _enlarge(ax, run, curves)
     name_kinds(ax, line_names(curves))
     ax.set_title(_title(run) if run else "Memory", pad=style.TITLE_PAD)
@@ -61,7 +61,7 @@ def draw_memory(
 
 def _title(run: Run) -> str:
     measure = "" if run.measure == "PSS" else f" ({run.measure})"
-    if not run.samples:
+    if not run.snapshots:
         return f"Memory{measure}: nothing sampled"
     return f"Memory{measure}: at most {format_bytes(run.peak_anonymous_bytes)} anonymous"
 

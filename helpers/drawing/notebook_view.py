@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.display import display, update_display
 
-from helpers import live
+from helpers.drawing.drawn import DRAWN
 from helpers.drawing.front_end import click_reaches_a_busy_kernel
-from helpers.records import Run, Sample
+from helpers.records import Run, Snapshot
 
 if TYPE_CHECKING:  # matplotlib takes a second to import: the experiment starts first
     from helpers.drawing.live_figure import LiveFigure
 
 _FRAME_SECONDS = 0.5
 _MOST_OF_A_CORE = 0.05
-_INTERRUPT = "interrupt the kernel (press I twice)"
+_INTERRUPT = "interrupt the notebook (press I twice)"
 
 
 class NotebookView:
@@ -48,14 +48,14 @@ class NotebookView:
         self._image: Any = None
         self._button = StopButton(widgets=widgets)
 
-    def update(self, samples: Sequence[Sample]) -> None:
+    def update(self, snapshots: Sequence[Snapshot]) -> None:
         """Show a frame when it is time for one."""
         if self._clock() < self._next:
             return
         start = self._clock()
         figure = self._figure = self._figure or self._new_figure()
         backgrounds, started = figure.backgrounds_drawn, self._cpu_clock()
-        self._show(figure.frame(samples), figure.size)
+        self._show(figure.frame(snapshots), figure.size)
         if figure.backgrounds_drawn == backgrounds:  # a new one now and then is no reason to wait
             self._costs.append(self._cpu_clock() - started)
         pause = max(_FRAME_SECONDS, median(self._costs or [0]) / _MOST_OF_A_CORE)
@@ -88,7 +88,7 @@ class NotebookView:
             display(last_words(run), raw=True)
         else:
             update_display(last_words(run), raw=True, display_id=self._image.display_id)
-        live.DRAWN.note(run)
+        DRAWN.note(run)
 
     def stop_requested(self) -> bool:
         """Return whether the button was pressed."""
@@ -96,7 +96,7 @@ class NotebookView:
 
 
 class StopButton:
-    """A button that sets an event. Its click comes in another thread, while the kernel is busy."""
+    """A button that sets an event. Its click comes in another thread, while a cell runs."""
 
     def __init__(self, *, widgets: bool) -> None:
         self.pressed = threading.Event()

@@ -54,7 +54,7 @@ def alt_text(run: Run) -> str:
     memory = (
         f"Anonymous memory rose from {format_bytes(run.baseline_anonymous_bytes)} "
         f"to {format_bytes(run.peak_anonymous_bytes)} of a {format_bytes(run.budget_bytes)} budget"
-        if run.samples
+        if run.snapshots
         else "No memory was sampled"
     )
     loop = (

@@ -1,4 +1,4 @@
-"""Curves out of samples: thinned to what a screen can show, smoothed into rates. Draws nothing."""
+"""Curves out of snapshots: thinned to what a screen shows, smoothed into rates. Draws nothing."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from helpers.records import Run, Sample
+from helpers.records import Run, Snapshot
 
 Floats = npt.NDArray[np.float64]
 
@@ -14,59 +14,59 @@ MOST_POINTS = 400  # about one for each pixel of a panel
 
 
 class Thinned:
-    """The samples worth drawing, kept at a bounded number while more arrive.
+    """The snapshots worth drawing, kept at a bounded number while more arrive.
 
-    Time is cut into equal spans and each keeps its highest sample, so that a short peak is never
+    Time is cut into equal spans and each keeps its highest snapshot, so that a short peak is never
     lost. When there are too many spans, they are made twice as long.
     """
 
     def __init__(self, most: int = MOST_POINTS) -> None:
         self._most = most
         self._span = 0.0
-        self._last: Sample | None = None
-        self._kept: list[Sample] = []
+        self._last: Snapshot | None = None
+        self._kept: list[Snapshot] = []
 
-    def add(self, samples: Iterable[Sample]) -> None:
-        """Take in new samples, in the order of their time."""
-        for sample in samples:
-            self._last = sample
-            self._place(sample)
+    def add(self, snapshots: Iterable[Snapshot]) -> None:
+        """Take in new snapshots, in the order of their time."""
+        for snapshot in snapshots:
+            self._last = snapshot
+            self._place(snapshot)
             if len(self._kept) > 2 * self._most:
                 self._widen()
 
-    def _place(self, sample: Sample) -> None:
-        if not self._kept or not self._shares_span(self._kept[-1], sample):
-            self._kept.append(sample)
-        elif sample.budgeted_bytes >= self._kept[-1].budgeted_bytes:
-            self._kept[-1] = sample
+    def _place(self, snapshot: Snapshot) -> None:
+        if not self._kept or not self._shares_span(self._kept[-1], snapshot):
+            self._kept.append(snapshot)
+        elif snapshot.budgeted_bytes >= self._kept[-1].budgeted_bytes:
+            self._kept[-1] = snapshot
 
-    def _shares_span(self, one: Sample, other: Sample) -> bool:
+    def _shares_span(self, one: Snapshot, other: Snapshot) -> bool:
         return self._span > 0 and one.seconds // self._span == other.seconds // self._span
 
     def _widen(self) -> None:
         length = self._kept[-1].seconds - self._kept[0].seconds
         self._span = max(2 * self._span, length / self._most, 1e-6)
         kept, self._kept = self._kept, []
-        for sample in kept:
-            self._place(sample)
+        for snapshot in kept:
+            self._place(snapshot)
 
     @property
-    def samples(self) -> list[Sample]:
-        """Return what is kept, always with the very last sample."""
+    def snapshots(self) -> list[Snapshot]:
+        """Return what is kept, always with the very last snapshot."""
         if self._last is None or self._kept[-1] is self._last:
             return self._kept
         return [*self._kept, self._last]
 
 
-def thin(samples: Sequence[Sample], most: int = MOST_POINTS) -> list[Sample]:
-    """Return at most about twice `most` samples, with every peak and the last one among them."""
+def thin(snapshots: Sequence[Snapshot], most: int = MOST_POINTS) -> list[Snapshot]:
+    """Return at most about twice `most` snapshots, with every peak and the last one among them."""
     thinned = Thinned(most)
-    thinned.add(samples)
-    return thinned.samples
+    thinned.add(snapshots)
+    return thinned.snapshots
 
 
-def last_second(seen: Run | Sequence[Sample]) -> float:
-    """Return where the time axis of a run, or of samples, has to end."""
+def last_second(seen: Run | Sequence[Snapshot]) -> float:
+    """Return where the time axis of a run, or of snapshots, has to end."""
     if isinstance(seen, Run):
         return seen.seconds
     return seen[-1].seconds if seen else 0.0
@@ -103,7 +103,7 @@ class Memory:
 
     @property
     def last(self) -> float | None:
-        """Return the last height of the stack while there was a process, None without samples."""
+        """Return the last height of the stack while there was a process, None without snapshots."""
         alive = self.stack[self.stack > 0]
         return float(alive[-1]) if alive.size else None
 
@@ -118,20 +118,20 @@ class Memory:
         return float(self.stack.max()) if self.seconds.size else 0.0
 
 
-def memory_curves(samples: Sequence[Sample], until: float = 0) -> Memory:
-    """Return the memory curves of samples. A lone one is held until the end, in seconds."""
-    if len(samples) == 1:
-        samples = [*samples, replace(samples[0], seconds=max(until, samples[0].seconds))]
-    charged = [s.charged_bytes for s in samples]
+def memory_curves(snapshots: Sequence[Snapshot], until: float = 0) -> Memory:
+    """Return the memory curves of snapshots. A lone one is held until the end, in seconds."""
+    if len(snapshots) == 1:
+        snapshots = [*snapshots, replace(snapshots[0], seconds=max(until, snapshots[0].seconds))]
+    charged = [s.charged_bytes for s in snapshots]
     known = any(value is not None for value in charged)
     return Memory(
-        seconds=np.array([s.seconds for s in samples], float),
-        anonymous=np.array([s.anonymous_bytes for s in samples], float),
-        shared=np.array([s.shared_bytes for s in samples], float),
-        file_backed=np.array([s.file_bytes for s in samples], float),
-        rss=np.array([s.rss_bytes for s in samples], float),
+        seconds=np.array([s.seconds for s in snapshots], float),
+        anonymous=np.array([s.anonymous_bytes for s in snapshots], float),
+        shared=np.array([s.shared_bytes for s in snapshots], float),
+        file_backed=np.array([s.file_bytes for s in snapshots], float),
+        rss=np.array([s.rss_bytes for s in snapshots], float),
         charged=np.array([np.nan if c is None else c for c in charged], float) if known else None,
-        processes=max((s.processes for s in samples), default=0),
+        processes=max((s.processes for s in snapshots), default=0),
     )
 
 
@@ -149,23 +149,23 @@ class Throughput:
         return float(self.rate.max()) if self.rate.size else 0.0
 
 
-def throughput_curves(samples: Sequence[Sample], window: float = 0.5) -> Throughput:
+def throughput_curves(snapshots: Sequence[Snapshot], window: float = 0.5) -> Throughput:
     """Return the throughput over a trailing window of so many seconds, less for a short run.
 
     A loader that gives a batch less often gets a window of three batches: between two batches
-    its rate is not zero. Before the start there were no samples, so the first window's rate rises.
+    its rate is not zero. Before the start there were none, so the first window's rate rises.
     """
-    seconds = np.array([s.seconds for s in samples], float)
+    seconds = np.array([s.seconds for s in snapshots], float)
     if seconds.size < 2:
         return Throughput(seconds, np.zeros_like(seconds), np.full_like(seconds, np.nan))
-    counts = [s.counters for s in samples]
+    counts = [s.counters for s in snapshots]
     done = np.array([c.samples for c in counts], float)
     waited = np.array([c.waiting_seconds for c in counts], float)
     worked = np.array([c.working_seconds for c in counts], float)
     length = seconds[-1] - seconds[0]
     batch_seconds = (waited[-1] + worked[-1]) / max(counts[-1].batches, 1)
     window = min(max(min(window, length / 5), 3 * batch_seconds), length)
-    before = seconds - window  # np.interp holds the first value before the first sample
+    before = seconds - window  # np.interp holds the first value before the first snapshot
 
     def grown(total: Floats) -> Floats:
         return np.asarray(total - np.interp(before, seconds, total))

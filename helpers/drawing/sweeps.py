@@ -18,7 +18,7 @@ _LOG_SPREAD = 1000  # between the shortest and longest bar; beyond it the axis i
 
 
 @dataclass(frozen=True)
-class Measure:
+class Metric:
     """A number that a run has, its name, and how people read it. None where a run lacks it."""
 
     name: str
@@ -26,54 +26,49 @@ class Measure:
     words: Callable[[float], str]
 
 
-def _read_amplification(run: Run) -> float | None:
-    used = run.counters.data_bytes
-    return None if run.read_bytes is None or not used else run.read_bytes / used
-
-
 def _rate(run: Run) -> float | None:
     return run.samples_per_second if run.counters.samples else None
 
 
-MEASURES = {
-    "samples/s": Measure("samples per second", _rate, format_rate),
-    "read amplification": Measure(
+METRICS = {
+    "samples/s": Metric("samples per second", _rate, format_rate),
+    "read amplification": Metric(
         "bytes read from the disk / bytes used",
-        _read_amplification,
+        lambda run: run.read_amplification,
         lambda ratio: f"{ratio:,.3g} x",
     ),
-    "peak memory": Measure(
+    "peak memory": Metric(
         "most anonymous memory", lambda run: run.peak_anonymous_bytes, format_bytes
     ),
-    "added memory": Measure(
+    "added memory": Metric(
         "most anonymous memory above the baseline",
         lambda run: run.added_anonymous_bytes,
         format_bytes,
     ),
-    "largest worker": Measure(
+    "largest worker": Metric(
         "anonymous memory of the largest worker",
-        lambda run: max((worker.peak_anonymous_bytes for worker in run.workers), default=None),
+        lambda run: run.largest_worker_bytes,
         format_bytes,
     ),
-    "waiting": Measure(
+    "waiting": Metric(
         "share of the time waiting for data",
         lambda run: run.waiting_share,
         lambda share: f"{share:.0%}",
     ),
-    "seconds": Measure("seconds", lambda run: run.seconds, lambda seconds: f"{seconds:,.3g} s"),
+    "seconds": Metric("seconds", lambda run: run.seconds, lambda seconds: f"{seconds:,.3g} s"),
 }
 
 
 @style.styled
 def draw_sweep(
-    runs: Sequence[Run], measure: str | Measure = "samples/s", ax: Axes | None = None
+    runs: Sequence[Run], metric: str | Metric = "samples/s", ax: Axes | None = None
 ) -> Axes:
     """Draw one bar for each run, the first on top, with its value at the bar's end.
 
-    `measure` is one of MEASURES or a Measure of your own. The axis is logarithmic when the values
+    `metric` is one of METRICS or a Metric of your own. The axis is logarithmic when the values
     spread over more than 30 times.
     """
-    chosen = find_measure(measure)
+    chosen = find_metric(metric)
     ax = _new_figure(len(runs)).axes[0] if ax is None else ax
     values = [chosen.of(run) for run in runs]
     positive = [value for value in values if value is not None and value > 0]
@@ -87,27 +82,27 @@ def draw_sweep(
     return ax
 
 
-def sweep(runs: Sequence[Run], measure: str | Measure = "samples/s") -> Picture:
+def sweep(runs: Sequence[Run], metric: str | Metric = "samples/s") -> Picture:
     """Draw one number over several runs, as a picture with its numbers in words."""
     figure = _new_figure(len(runs))
-    draw_sweep(runs, measure, figure.axes[0])
-    chosen = find_measure(measure)
+    draw_sweep(runs, metric, figure.axes[0])
+    chosen = find_metric(metric)
     bars = "; ".join(f"{run.title}: {_words(chosen, chosen.of(run))}" for run in runs)
     return Picture(figure, f"Bars of {chosen.name}. {bars}.")
 
 
-def find_measure(measure: str | Measure) -> Measure:
-    """Return the measure of that name. Raises ValueError when there is none."""
-    if isinstance(measure, Measure):
-        return measure
-    if measure not in MEASURES:
-        known = ", ".join(repr(name) for name in MEASURES)
-        raise ValueError(f"{measure!r} is not a measure: use one of {known}, or make a Measure")
-    return MEASURES[measure]
+def find_metric(metric: str | Metric) -> Metric:
+    """Return the metric of that name. Raises ValueError when there is none."""
+    if isinstance(metric, Metric):
+        return metric
+    if metric not in METRICS:
+        known = ", ".join(repr(name) for name in METRICS)
+        raise ValueError(f"{metric!r} is not a metric: use one of {known}, or make a Metric")
+    return METRICS[metric]
 
 
-def _words(measure: Measure, value: float | None) -> str:
-    return "nothing counted" if value is None else measure.words(value)
+def _words(metric: Metric, value: float | None) -> str:
+    return "nothing counted" if value is None else metric.words(value)
 
 
 def _draw_bar(ax: Axes, row: int, run: Run, value: float | None, start: float, words: str) -> None:

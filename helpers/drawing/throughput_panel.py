@@ -9,7 +9,7 @@ from matplotlib.collections import PolyCollection
 from helpers.drawing import figure_style as style
 from helpers.drawing.marks import guessed_rate, mark_end, mark_guess
 from helpers.drawing.series import Throughput, band, last_second, thin, throughput_curves
-from helpers.records import Run, Sample
+from helpers.records import Run, Snapshot
 from helpers.units import format_rate
 
 _STRIP = (0, -0.5, 1, 0.24)  # x, y, width, height, in parts of the panel above it
@@ -17,7 +17,7 @@ _STRIP = (0, -0.5, 1, 0.24)  # x, y, width, height, in parts of the panel above 
 
 @style.styled
 def draw_throughput(
-    seen: Run | Sequence[Sample], ax: Axes | None = None, *, top: float = 0, end: float = 0
+    seen: Run | Sequence[Snapshot], ax: Axes | None = None, *, top: float = 0, end: float = 0
 ) -> Axes:
     """Draw samples per second and, in a strip below, the share of time waiting for data.
 
@@ -25,12 +25,12 @@ def draw_throughput(
     `top` (samples/s) and `end` (seconds) widen the axes, so that several panels can share them.
     """
     ax = style.new_axes() if ax is None else ax
-    run, samples = (seen, seen.samples) if isinstance(seen, Run) else (None, seen)
-    curves = throughput_curves(thin(samples))
+    run, snapshots = (seen, seen.snapshots) if isinstance(seen, Run) else (None, seen)
+    curves = throughput_curves(thin(snapshots))
     guess = guessed_rate(run.guess) if run else None
     top = max(top, rate_top(curves, guess))
     strip = frame_throughput(ax, top, max(end, last_second(seen)))
-    if samples and samples[-1].counters.samples:
+    if snapshots and snapshots[-1].counters.samples:
         RateAndWaiting(ax, strip).show(curves)
     else:
         _say_why_empty(ax, strip, run)

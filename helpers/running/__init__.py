@@ -1,1 +1,1 @@
-"""What stands behind `run`: the child, the watcher beside it, the board between them, the spare."""
+"""What stands behind `run`: a sandbox with a child and a watcher, and the state they share."""

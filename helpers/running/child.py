@@ -1,7 +1,7 @@
 """The other end of `run`: a fresh process that calls one function and says how it went.
 
 It is started early and kept waiting with torch imported, so that a run need not wait for that.
-Its input is the word "go" (it stands in its cgroup now), then one pickled `Order`, then nothing
+Its input is the word "go" (it stands in its cgroup now), then one pickled `Request`, then nothing
 until it ends. It writes `result` into its folder: a pickled `Result`. No file means that it died.
 """
 
@@ -20,18 +20,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from helpers.running.board import BOARD_VARIABLE, Board, Phase
+from helpers.running.shared_state import STATE_VARIABLE, Phase, SharedState
 
 WATCHER_SECONDS = 3.0  # to wait for a look of the watcher's; without one the run goes on
 LONGEST_SOCKET_FOLDER = 103 - len("/pymp-12345678/listener-12345678")  # macOS; Linux has 4 more
 
 
 @dataclass(frozen=True)
-class Order:
+class Request:
     """What to do, as far as it can be said without the lesson's own classes."""
 
     call: bytes  # the pickled (function, arguments): read after `path` is in place
-    path: list[str]  # the kernel's sys.path: lesson modules are on it
+    path: list[str]  # the caller's sys.path: lesson modules are on it
     folder: str  # to work in
     environment: dict[str, str]
     start_method: str  # of the DataLoader workers
@@ -47,38 +47,38 @@ class Result:
 
 
 def main() -> None:
-    """Wait for an order, carry it out, and leave."""
+    """Wait for an request, carry it out, and leave."""
     folder = Path(sys.argv[1])
     faulthandler.enable()  # a crash names the line on standard error
     if not sys.stdin.buffer.readline():
-        return  # the kernel has gone
+        return  # the caller has gone
     import torch.utils.data  # noqa: F401 - this is what the early start is for
 
     (folder / "warm").touch()
     try:
-        order: Order = pickle.load(sys.stdin.buffer)
+        request: Request = pickle.load(sys.stdin.buffer)
     except EOFError:
-        return  # a spare that was never used
-    board = Board(folder / "board")
-    result = _carry_out(order, board, folder)
-    board.ended = time.monotonic()
-    _let_the_watcher_look(board, Phase.DONE)
+        return  # a sandbox that was never used
+    state = SharedState(folder / "state")
+    result = _carry_out(request, state, folder)
+    state.ended = time.monotonic()
+    _let_the_watcher_look(state, Phase.DONE)
     _leave(result, folder)
 
 
-def _carry_out(order: Order, board: Board, folder: Path) -> Result:
-    sys.path[:] = order.path
-    os.environ.update(order.environment)
-    os.environ[BOARD_VARIABLE] = str(folder / "board")
-    os.chdir(order.folder)
+def _carry_out(request: Request, state: SharedState, folder: Path) -> Result:
+    sys.path[:] = request.path
+    os.environ.update(request.environment)
+    os.environ[STATE_VARIABLE] = str(folder / "state")
+    os.chdir(request.folder)
     _keep_sockets_in(folder)
     # The one place where this may be set: the process is ours, and workers must follow it.
-    multiprocessing.set_start_method(order.start_method, force=True)
-    board.owner = os.getpid()
+    multiprocessing.set_start_method(request.start_method, force=True)
+    state.owner = os.getpid()
     try:
-        function, arguments = pickle.loads(order.call)
-        _let_the_watcher_look(board, Phase.READY)
-        board.started = time.monotonic()
+        function, arguments = pickle.loads(request.call)
+        _let_the_watcher_look(state, Phase.READY)
+        state.started = time.monotonic()
         return Result(function(*arguments))
     except BaseException as error:  # noqa: BLE001 - whatever it is, it is the result
         return Result(
@@ -102,11 +102,11 @@ def _keep_sockets_in(folder: Path) -> None:
         tempfile.tempdir = before
 
 
-def _let_the_watcher_look(board: Board, phase: Phase) -> None:
+def _let_the_watcher_look(state: SharedState, phase: Phase) -> None:
     """Stand still while the watcher takes an exact look."""
-    board.phase = phase
+    state.phase = phase
     patience = time.monotonic() + WATCHER_SECONDS
-    while board.phase is phase and time.monotonic() < patience:
+    while state.phase is phase and time.monotonic() < patience:
         time.sleep(0.0005)
 
 
@@ -128,7 +128,7 @@ def _leave(result: Result, folder: Path) -> None:
         content = pickle.dumps(Result(error=f"TypeError: {reason}: return numbers or arrays"))
     (folder / "result.part").write_bytes(content)
     (folder / "result.part").replace(folder / "result")
-    gc.collect()  # a loader held by the frames of an exception ends its workers in good order
+    gc.collect()  # a loader held by the frames of an exception ends its workers in good request
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError, AttributeError):  # the function closed it
             stream.flush()

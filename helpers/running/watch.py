@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helpers.budget import Group
-from helpers.looking.procfs import ProcessLook
-from helpers.memory import Look, Measure, TreeSampler
-from helpers.records import ProcessPeak, Sample
-from helpers.running.board import Board, Phase
-from helpers.running.processes import command_line, end_all, kill
+from helpers.memory import MemoryBackend, MemoryMeter, MemoryReading
+from helpers.records import ProcessPeak, Snapshot
+from helpers.running.shared_state import Phase, SharedState
+from helpers.system.processes import command_line, end_all, kill
+from helpers.system.procfs import ProcessMemory
 
 SHARE_OF_A_CORE = 0.02  # the most that looking may take
 SHORTEST_INTERVAL, LONGEST_INTERVAL = 0.001, 0.1
 STARTING_INTERVAL = 0.005
-AVERAGED_LOOKS = 16  # exact looks cost much more, and come rarely
-SAMPLE_INTERVAL = 0.02  # between samples handed on, unless one is a new peak
+AVERAGED_READINGS = 16  # exact readings cost much more, and come rarely
+SNAPSHOT_INTERVAL = 0.02  # between snapshots handed on, unless one is a new peak
 # No process tree on a small machine fills memory faster: it bounds how long not to look.
 FASTEST_BYTES_PER_SECOND = 8 * 2**30
 TOLERATED_SHARE = 0.05  # over the budget before the watcher kills; killing takes the rest of 10 %
@@ -28,15 +28,15 @@ LAST_WORDS_SECONDS = 1.0  # after the kernel killed a worker, for the main proce
 
 @dataclass(frozen=True)
 class Task:
-    """What to watch. A spare that waits has neither budget nor timeout yet."""
+    """What to watch. A sandbox that waits has neither budget nor timeout yet."""
 
     pid: int  # of the experiment's main process, which leads a session of its own
-    folder: str  # holds the board; removed here if the kernel dies
+    folder: str  # holds the state; removed here if the caller of `run` dies
     group: str = ""  # path of the memory cgroup; "" where the watcher enforces the budget
     version: int = 0
     budget_bytes: int = 0
     timeout: float = 0.0
-    measure: Measure = "auto"
+    backend: MemoryBackend = "auto"
 
     def memory_group(self) -> Group | None:
         """Return the cgroup, where there is one."""
@@ -44,7 +44,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class WatchReport:
     """How the watch ended."""
 
     reason: str  # "over budget", "timed out", "stopped", or "" when the experiment just ended
@@ -57,47 +57,47 @@ class Verdict:
 class Watch:
     """One experiment being watched."""
 
-    def __init__(self, task: Task, emit: Callable[[Sample], None]) -> None:
+    def __init__(self, task: Task, emit: Callable[[Snapshot], None]) -> None:
         self.task = task
         self.emit = emit
-        self.board = Board(Path(task.folder, "board"))
+        self.state = SharedState(Path(task.folder, "state"))
         self.group = task.memory_group()
-        self.sampler = TreeSampler(
-            task.pid, measure=task.measure, pids=self.group.pids if self.group else None
+        self.meter = MemoryMeter(
+            task.pid, backend=task.backend, pids=self.group.pids if self.group else None
         )
-        self.seen: tuple[ProcessLook, ...] = ()
+        self.seen: tuple[ProcessMemory, ...] = ()
         self.peaks: dict[int, ProcessPeak] = {}
         self.read_before = 0
         self.highest = 0
         self.next_sample = 0.0
         self.killed_since: float | None = None
-        self.cost = 0.0  # of a look, on average
+        self.cost = 0.0  # of a reading, on average
         self.began = time.monotonic()
 
     def step(self) -> tuple[str, float]:
-        """Take one look.
+        """Take one reading.
 
-        Returns why the experiment must end, '' if it need not, and the seconds to the next look.
+        Returns why the experiment must end, '' if it need not, and the seconds to the next reading.
         """
-        phase = self.board.phase
+        phase = self.state.phase
         awaited = phase in (Phase.READY, Phase.DONE)  # the child waits until we have looked
-        look = self.sampler.exact() if awaited else self.sampler.look()
+        reading = self.meter.exact() if awaited else self.meter.read()
         if phase is Phase.READY:
-            self.read_before = look.read_bytes or 0
-        self.cost += (look.cpu_seconds - self.cost) / AVERAGED_LOOKS
-        self.seen = look.processes
-        sample = self._sample(look, self.board.seconds(time.monotonic()))
+            self.read_before = reading.read_bytes or 0
+        self.cost += (reading.cpu_seconds - self.cost) / AVERAGED_READINGS
+        self.seen = reading.processes
+        snapshot = self._snapshot(reading, self.state.seconds(time.monotonic()))
         if phase is Phase.STARTING:  # the order's modules are being imported: nothing to record
-            return self._reason(sample), min(self._interval(sample), STARTING_INTERVAL)
-        self._note_peaks(look)
+            return self._reason(snapshot), min(self._interval(snapshot), STARTING_INTERVAL)
+        self._note_peaks(reading)
         if awaited:
-            self.board.phase = Phase.GO if phase is Phase.READY else Phase.LEAVE
-        reason = self._reason(sample)
-        if look.processes and (awaited or reason or self._is_worth_handing_on(sample)):
-            self.emit(sample)
-            self.next_sample = sample.seconds + max(SAMPLE_INTERVAL, sample.seconds / 1500)
-        self.highest = max(self.highest, sample.budgeted_bytes)
-        return reason, self._interval(sample)
+            self.state.phase = Phase.GO if phase is Phase.READY else Phase.LEAVE
+        reason = self._reason(snapshot)
+        if reading.processes and (awaited or reason or self._is_worth_handing_on(snapshot)):
+            self.emit(snapshot)
+            self.next_sample = snapshot.seconds + max(SNAPSHOT_INTERVAL, snapshot.seconds / 1500)
+        self.highest = max(self.highest, snapshot.budgeted_bytes)
+        return reason, self._interval(snapshot)
 
     def kernel_kills(self) -> int | None:
         """Return how many of the experiment's processes the kernel has killed over the budget."""
@@ -106,7 +106,7 @@ class Watch:
         except OSError:  # a systemd scope goes with its last process
             return None
 
-    def end(self, reason: str) -> Verdict:
+    def end(self, reason: str) -> WatchReport:
         """End what still runs, remove the cgroup, and say how it all ended."""
         kills = self.kernel_kills()
         if reason == "over budget":
@@ -115,7 +115,7 @@ class Watch:
         if self.group is not None:
             gone = self.group.remove() and gone
         peaks = tuple(self.peaks.values())
-        return Verdict(reason, kills, gone, time.process_time(), peaks)
+        return WatchReport(reason, kills, gone, time.process_time(), peaks)
 
     def _kill_who_was_seen(self) -> None:
         """Kill before searching for the rest: what is over its budget grows by the millisecond."""
@@ -128,32 +128,32 @@ class Watch:
         """Return living processes also where they have left the experiment's session."""
         if self.group is not None:
             return self.group.pids()
-        return [process.pid for process in self.sampler.cheap().processes]
+        return [process.pid for process in self.meter.cheap().processes]
 
-    def _is_worth_handing_on(self, sample: Sample) -> bool:
-        return sample.seconds >= self.next_sample or sample.budgeted_bytes > self.highest
+    def _is_worth_handing_on(self, snapshot: Snapshot) -> bool:
+        return snapshot.seconds >= self.next_sample or snapshot.budgeted_bytes > self.highest
 
-    def _sample(self, look: Look, seconds: float) -> Sample:
+    def _snapshot(self, reading: MemoryReading, seconds: float) -> Snapshot:
         charged = None
         if self.group is not None:
             with contextlib.suppress(OSError):
                 charged = self.group.charged_bytes()
-        read = None if look.read_bytes is None else look.read_bytes - self.read_before
-        return Sample(
+        read = None if reading.read_bytes is None else reading.read_bytes - self.read_before
+        return Snapshot(
             seconds=seconds,
-            anonymous_bytes=look.anonymous_bytes,
-            file_bytes=look.file_bytes,
-            shared_bytes=look.shared_bytes,
-            rss_bytes=look.rss_bytes,
-            processes=len(look.processes),
-            exact=look.exact,
+            anonymous_bytes=reading.anonymous_bytes,
+            file_bytes=reading.file_bytes,
+            shared_bytes=reading.shared_bytes,
+            rss_bytes=reading.rss_bytes,
+            processes=len(reading.processes),
+            exact=reading.exact,
             charged_bytes=charged,
             read_bytes=read,
-            counters=self.board.read(),
+            counters=self.state.read(),
         )
 
-    def _note_peaks(self, look: Look) -> None:
-        for process in look.processes:
+    def _note_peaks(self, reading: MemoryReading) -> None:
+        for process in reading.processes:
             seen, now = self.peaks.get(process.pid), process.anonymous_bytes
             if seen is None:
                 name = self._name(process.pid)
@@ -172,34 +172,34 @@ class Watch:
             return "fork server"  # the workers it forks keep its command line
         return f"worker {sum(name.startswith('worker') for name in names) + 1}"
 
-    def _reason(self, sample: Sample) -> str:
+    def _reason(self, snapshot: Snapshot) -> str:
         budget = self.task.budget_bytes
         if self.group is not None:
             if self.kernel_kills():
                 self.killed_since = self.killed_since or time.monotonic()
                 if time.monotonic() - self.killed_since > LAST_WORDS_SECONDS:
                     return "over budget"
-        elif sample.budgeted_bytes > budget and self._truly_over(sample):
+        elif snapshot.budgeted_bytes > budget and self._truly_over(snapshot):
             return "over budget"
-        seconds = time.monotonic() - (self.board.started or self.began)
+        seconds = time.monotonic() - (self.state.started or self.began)
         return "timed out" if seconds > self.task.timeout else ""
 
-    def _truly_over(self, sample: Sample) -> bool:
-        """Look exactly before killing: a cheap look counts what workers share more than once."""
-        if sample.exact or sample.processes == 1:
+    def _truly_over(self, snapshot: Snapshot) -> bool:
+        """Read exactly before killing: a cheap reading counts shared pages several times."""
+        if snapshot.exact or snapshot.processes == 1:
             return True
-        exact = self._sample(self.sampler.exact(), sample.seconds)
+        exact = self._snapshot(self.meter.exact(), snapshot.seconds)
         return exact.budgeted_bytes > self.task.budget_bytes
 
-    def _interval(self, sample: Sample) -> float:
-        """Return the time to the next look: cheap on average, short near the budget."""
+    def _interval(self, snapshot: Snapshot) -> float:
+        """Return the time to the next reading: cheap on average, short near the budget."""
         cheap = min(max(self.cost / SHARE_OF_A_CORE, SHORTEST_INTERVAL), LONGEST_INTERVAL)
-        room = self.task.budget_bytes * (1 + TOLERATED_SHARE) - sample.budgeted_bytes
+        room = self.task.budget_bytes * (1 + TOLERATED_SHARE) - snapshot.budgeted_bytes
         return min(cheap, max(room / FASTEST_BYTES_PER_SECOND, SHORTEST_INTERVAL))
 
 
 def clean_up(task: Task) -> None:
-    """Do what the kernel would have done: it has died, and nobody else is left to do it."""
+    """Do what the caller of `run` would have done: it has died, and nobody else is left to."""
     group = task.memory_group()
     end_all(task.pid, listed=group.pids if group else tuple)
     if group is not None:

@@ -1,10 +1,10 @@
-"""The process beside an experiment: samples it from outside, holds it to its budget, cleans up.
+"""The process beside an experiment: reads its memory, holds it to its budget, cleans up.
 
-It is a process of its own so that drawing in the kernel cannot delay a look, and so that nothing
-is left behind when the kernel itself is killed. It is told as JSON (a `Task`) what there is to
-clean up when it starts, and what to watch on its input; after that only the word "stop" or "over".
-An input that ends without "over" means that the kernel has died. Its output is a line of JSON for
-each sample and a last one, the `Verdict`.
+It is a process of its own so that drawing in the caller of `run` cannot delay a reading, and so
+that nothing is left behind when the caller is killed. It is told as JSON (a `Task`) what there is
+to clean up when it starts, and what to watch on its input; after that only "stop" or "over".
+An input that ends without "over" means that the caller has died. Its output is a line of JSON for
+each snapshot and a last one, the `WatchReport`.
 """
 
 import contextlib
@@ -15,17 +15,17 @@ import sys
 import threading
 from collections.abc import Callable
 
-from helpers.records import Sample
-from helpers.running.watch import Task, Verdict, Watch, clean_up
+from helpers.records import Snapshot
+from helpers.running.watch import Task, Watch, WatchReport, clean_up
 
 
 class Wanted:
-    """What the kernel wants, as its words arrive: that it goes on, stops, or is over."""
+    """What the caller wants, as its words arrive: that it goes on, stops, or is over."""
 
     def __init__(self) -> None:
         self.stop = self.over = self.orphaned = False
         self.changed = threading.Event()
-        self._kernel = os.getppid()
+        self._caller = os.getppid()
 
     def listen(self) -> None:
         """Read standard input to its end."""
@@ -37,14 +37,14 @@ class Wanted:
         self.changed.set()
 
     def has_died(self) -> bool:
-        """Return whether there is no kernel any more.
+        """Return whether there is no caller any more.
 
         A process that it has forked may keep our input open, so its death shows in two ways.
         """
-        return self.orphaned or os.getppid() != self._kernel
+        return self.orphaned or os.getppid() != self._caller
 
 
-def watch(task: Task, emit: Callable[[Sample], None], wanted: Wanted) -> Verdict:
+def watch(task: Task, emit: Callable[[Snapshot], None], wanted: Wanted) -> WatchReport:
     """Watch an experiment until it is over its budget or its time, stopped, or not wanted."""
     experiment = Watch(task, emit)
     reason, pause = "", 0.0
@@ -59,9 +59,9 @@ def watch(task: Task, emit: Callable[[Sample], None], wanted: Wanted) -> Verdict
     return experiment.end(reason)
 
 
-def _write(record: Sample | Verdict) -> None:
-    with contextlib.suppress(OSError):  # the kernel may be gone: cleaning up goes on
-        print(json.dumps(dataclasses.asdict(record)), flush=True)  # noqa: T201 - the kernel reads it
+def _write(record: Snapshot | WatchReport) -> None:
+    with contextlib.suppress(OSError):  # the caller may be gone: cleaning up goes on
+        print(json.dumps(dataclasses.asdict(record)), flush=True)  # noqa: T201 - the caller reads it
 
 
 def main() -> None:
@@ -69,7 +69,7 @@ def main() -> None:
     task = Task(**json.loads(sys.argv[1]))
     line = sys.stdin.readline()
     if line == "over\n":
-        return  # a spare that was never used
+        return  # a sandbox that was never used
     if line:
         task = Task(**json.loads(line))
         wanted = Wanted()

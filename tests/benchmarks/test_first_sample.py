@@ -1,4 +1,4 @@
-"""From running a cell to the first sample of its experiment: what the reader waits for."""
+"""From running a cell to the first snapshot of its experiment: what the reader waits for."""
 
 import statistics
 import subprocess
@@ -11,8 +11,8 @@ from observed_loops import nothing
 
 from helpers.experiment import run
 from helpers.live import NoView
-from helpers.records import Sample
-from helpers.running.bench import bench
+from helpers.records import Snapshot
+from helpers.running.warm_pool import pool
 
 pytestmark = pytest.mark.benchmark
 ROUNDS = 5
@@ -21,18 +21,18 @@ MOST_OVER_THE_IMPORT = 2.0
 
 
 class Stopwatch(NoView):
-    """Notes when the first sample came."""
+    """Notes when the first snapshot came."""
 
     def __init__(self) -> None:
         self.came: float | None = None
 
-    def update(self, samples: Sequence[Sample]) -> None:
-        if samples and self.came is None:
+    def update(self, snapshots: Sequence[Snapshot]) -> None:
+        if snapshots and self.came is None:
             self.came = time.monotonic()
 
 
 def seconds_to_the_first_sample() -> float:
-    """Return the time from the call to the first sample; at the latest, its end."""
+    """Return the time from the call to the first snapshot; at the latest, its end."""
     watch, started = Stopwatch(), time.monotonic()
     run(nothing, view=watch)
     return (watch.came or time.monotonic()) - started
@@ -45,9 +45,9 @@ def seconds_to_import_torch() -> float:
 
 
 def warm() -> None:
-    bench.warm_up()
-    assert bench.waiting is not None
-    bench.waiting.wait_until_warm()
+    pool.warm_up()
+    assert pool.waiting is not None
+    pool.waiting.wait_until_warm()
 
 
 def median_of(measure: Callable[[], float], prepare: Callable[[], None]) -> float:
@@ -60,12 +60,14 @@ def median_of(measure: Callable[[], float], prepare: Callable[[], None]) -> floa
 
 def test_with_a_warm_spare_the_first_sample_comes_within_a_second() -> None:
     seconds = median_of(seconds_to_the_first_sample, warm)
-    sys.stdout.write(f"\nfirst sample, warm spare: {seconds:.2f} s\n")
+    sys.stdout.write(f"\nfirst snapshot, warm sandbox: {seconds:.2f} s\n")
     assert seconds <= MOST_WARM
 
 
 def test_without_a_spare_it_takes_little_more_than_importing_torch() -> None:
-    imports = median_of(seconds_to_import_torch, bench.clear)
-    seconds = median_of(seconds_to_the_first_sample, bench.clear)
-    sys.stdout.write(f"\nfirst sample, no spare: {seconds:.2f} s; import torch: {imports:.2f} s\n")
+    imports = median_of(seconds_to_import_torch, pool.clear)
+    seconds = median_of(seconds_to_the_first_sample, pool.clear)
+    sys.stdout.write(
+        f"\nfirst snapshot, no sandbox: {seconds:.2f} s; import torch: {imports:.2f} s\n"
+    )
     assert seconds <= imports + MOST_OVER_THE_IMPORT

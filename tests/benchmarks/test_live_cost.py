@@ -19,11 +19,11 @@ def test_the_live_view_costs_at_most_a_twentieth_of_a_core(
     now = 0.0
     view = NotebookView("a loop", GIB, "watcher", widgets=False, clock=lambda: now)
     run = finished_run(seconds=60)
-    view.update(run.samples[:1])  # importing matplotlib is paid once, not for each minute
+    view.update(run.snapshots[:1])  # importing matplotlib is paid once, not for each minute
     start = time.thread_time()
     for step in range(1200):  # a minute, looked at twenty times a second
         now = step / 20
-        view.update(run.samples[: step // 12 + 1])
+        view.update(run.snapshots[: step // 12 + 1])
     share = (time.thread_time() - start) / 60
     print(f"live view: {share:.1%} of a core")
     assert share <= 0.05

@@ -1,4 +1,4 @@
-"""What watching costs the one who is watched: the live view, the samples and `track` together.
+"""What watching costs the one who is watched: the live view, the snapshots and `track` together.
 
 The watcher and the view take a few percent of a second core. Where no core is free they take them
 from the loop, so the figure comes with the load average that it was measured under.
@@ -18,8 +18,8 @@ from observed_loops import bare_and_observed
 from helpers.drawing import notebook_view
 from helpers.drawing.notebook_view import NotebookView
 from helpers.experiment import run
-from helpers.records import Run, Sample
-from helpers.running.bench import bench
+from helpers.records import Run, Snapshot
+from helpers.running.warm_pool import pool
 from helpers.units import format_bytes
 
 pytestmark = [
@@ -36,10 +36,10 @@ class DrawsWhatIsNew:
     def __init__(self, view: NotebookView) -> None:
         self.view, self.seen = view, 0
 
-    def update(self, samples: Sequence[Sample]) -> None:
-        if len(samples) > self.seen:
-            self.seen = len(samples)
-            self.view.update(samples)
+    def update(self, snapshots: Sequence[Snapshot]) -> None:
+        if len(snapshots) > self.seen:
+            self.seen = len(snapshots)
+            self.view.update(snapshots)
 
     def finish(self, record: Run) -> None:
         """Draw nothing: what it costs comes after the run."""
@@ -66,11 +66,11 @@ def test_watching_slows_an_epoch_by_at_most_a_twentieth(
     monkeypatch.setattr(notebook_view, "display", lambda *_, **__: type("H", (), {"display_id": 0}))
     monkeypatch.setattr(notebook_view, "update_display", lambda *words, **__: shown.append(words))
     path, load = zeros(tmp_path / "rows.npy", size), psutil.getloadavg()[0]
-    bench.warm_up()
-    assert bench.waiting is not None
+    pool.warm_up()
+    assert pool.waiting is not None
     view = DrawsWhatIsNew(NotebookView("an epoch", 2**30, "watcher", widgets=False))
     record = run(
-        bare_and_observed, path, bench.waiting.watcher.pid, PAIRS, ram_budget="1 GiB", view=view
+        bare_and_observed, path, pool.waiting.watcher.pid, PAIRS, ram_budget="1 GiB", view=view
     )
     path.unlink()
     assert record.finished, record
@@ -78,7 +78,7 @@ def test_watching_slows_an_epoch_by_at_most_a_twentieth(
     ratio = statistics.median(seen / alone for alone, seen in record.value)
     sys.stdout.write(
         f"\nobserver, {format_bytes(size)} mapped: {ratio - 1:+.1%} (medians of {PAIRS} pairs: "
-        f"{bare:.3f} s bare, {observed:.3f} s observed; {len(record.samples)} samples, "
+        f"{bare:.3f} s bare, {observed:.3f} s observed; {len(record.snapshots)} snapshots, "
         f"{len(shown)} frames; load average before it {load:.1f})\n"
     )
     assert len(shown) > PAIRS / 4  # the view was drawing

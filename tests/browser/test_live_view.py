@@ -12,23 +12,24 @@ pytestmark = pytest.mark.browser
 
 SHOW_RUNS = """
 from helpers.live import mimebundle
-from helpers.records import Counters, Outcome, Run, Sample
+from helpers.records import Counters, Outcome, Run, Snapshot
 get_ipython().display_formatter.mimebundle_formatter.for_type(Run, mimebundle)
 """
-# Forty seconds of made-up samples: no child process, only the view.
+# Forty seconds of made-up snapshots: no child process, only the view.
 EXPERIMENT = """
 import time
 from helpers.live import choose_view
 view = choose_view("a made-up loop", 2**30, "watcher")
-samples, start = [], time.monotonic()
+snapshots, start = [], time.monotonic()
 while (seconds := time.monotonic() - start) < 40 and not view.stop_requested():
     counters = Counters(int(900 * seconds), int(9 * seconds), 0, seconds * 0.7, seconds * 0.3)
     memory = int((0.2 + 0.03 * seconds) * 2**30)
-    samples.append(Sample(seconds, memory, memory // 2, 2**26, memory * 2, 1, counters=counters))
-    view.update(samples)
+    memory_bytes = (memory, memory // 2, 2**26, memory * 2)
+    snapshots.append(Snapshot(seconds, *memory_bytes, 1, counters=counters))
+    view.update(snapshots)
     time.sleep(0.05)
 outcome = Outcome.STOPPED if view.stop_requested() else Outcome.FINISHED
-run = Run("a made-up loop", outcome, seconds, 2**30, "watcher", "PSS", "fork", tuple(samples))
+run = Run("a made-up loop", outcome, seconds, 2**30, "watcher", "PSS", "fork", tuple(snapshots))
 view.finish(run)
 run
 """

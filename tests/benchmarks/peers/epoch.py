@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from helpers.mixing import distinct_labels
+from helpers.loaders.mixing import distinct_labels
 
 from .fingerprints import Fingerprints
 from .records import Proof, Source, Timing

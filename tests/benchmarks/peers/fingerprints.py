@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from data_gen.blocks import Recipe
+from data_gen.recipe import Recipe
 
 _VALUES = 32  # of a row: two rows that agree in all of these would be refused below
 _AT_ONCE = 1 << 15

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from data_gen.blocks import Recipe
+from data_gen.recipe import Recipe
 
 Group = Literal["limit", "ours", "plain", "peer"]
 Cache = Literal["warm", "cold", "limited"]  # limited: cold, and inside a kernel memory limit

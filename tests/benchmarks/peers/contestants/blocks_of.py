@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from data_gen.blocks import Labels, Rows
+from data_gen.recipe import Labels, Rows
 
 from ..records import Source
 

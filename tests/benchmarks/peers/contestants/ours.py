@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 import torch
 from torch.utils.data import BatchSampler, DataLoader, RandomSampler
 
-from helpers.blocks import ShuffledBlocks
-from helpers.datasets import FileDataset, Hdf5Dataset, Labelled, NpyDataset
-from helpers.order import BlockShuffleSampler
+from helpers.loaders.blocks import ShuffledBlocks
+from helpers.loaders.datasets import FileDataset, Hdf5Dataset, Labelled, NpyDataset
+from helpers.loaders.order import BlockShuffleSampler
 
 from ..records import Source
 from .mixed_blocks import Batch
@@ -27,7 +27,7 @@ def _blocks(source: Source, *, past_cache: bool | None) -> Iterable[Batch]:
         source.rows_path,
         source.labels_path,
         batch_size=source.batch_size,
-        mix_bytes=source.mix_bytes,
+        buffer_bytes=source.mix_bytes,
         seed=source.seed,
         past_cache=past_cache,
     )
@@ -54,7 +54,7 @@ def _block_sampler(source: Source) -> Iterable[Batch]:
         recipe.count,
         batch_size=source.batch_size,
         block_rows=block_rows,
-        mixed_blocks=_mixed_bytes(source) // (block_rows * recipe.row_bytes),
+        buffer_blocks=_mixed_bytes(source) // (block_rows * recipe.row_bytes),
         seed=source.seed,
     )
     return _load(source, batches)

@@ -23,8 +23,8 @@ _ENOUGH = 1 << 16  # more than any of these files holds
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessLook:
-    """One process in one look. Kinds of an exact look share pages out; a cheap one does not."""
+class ProcessMemory:
+    """One process in one reading. An exact reading shares pages out, a cheap one does not."""
 
     pid: int
     ppid: int
@@ -42,9 +42,9 @@ def _read(path: str) -> bytes:
         os.close(descriptor)
 
 
-def _look(pid: int, ppid: int, kibibytes: re.Match[bytes]) -> ProcessLook:
+def _look(pid: int, ppid: int, kibibytes: re.Match[bytes]) -> ProcessMemory:
     rss, anonymous, file, shared = (int(group) * 1024 for group in kibibytes.groups())
-    return ProcessLook(pid, ppid, anonymous, file, shared, rss)
+    return ProcessMemory(pid, ppid, anonymous, file, shared, rss)
 
 
 class Process:
@@ -57,17 +57,17 @@ class Process:
         self._status = os.open(f"{self._folder}/status", os.O_RDONLY)
         try:
             self._io: int | None = os.open(f"{self._folder}/io", os.O_RDONLY)
-        except OSError:  # another user's, or a kernel built without it
+        except OSError:  # another user's, or a Linux built without it
             self._io = None
 
-    def cheap(self) -> ProcessLook | None:
+    def cheap(self) -> ProcessMemory | None:
         """Return the process's own count of its pages, or None for a zombie, which has none."""
         text = os.pread(self._status, _ENOUGH, 0)
         ppid, kinds = _PPID.search(text), _STATUS.search(text)
         self.ppid = int(ppid[1]) if ppid else 0
         return _look(self.pid, self.ppid, kinds) if kinds else None
 
-    def exact(self) -> ProcessLook:
+    def exact(self) -> ProcessMemory:
         """Return the process's share of every page it maps (PSS).
 
         Opened anew each time: this file belongs to the memory map, and exec replaces that.
@@ -101,7 +101,7 @@ class Process:
 
 
 def lists_children(proc: str) -> bool:
-    """Return whether this kernel lists a thread's children."""
+    """Return whether this Linux lists a thread's children."""
     return Path(proc, "thread-self", "children").exists()
 
 
@@ -121,7 +121,7 @@ def children_by_scan(proc: str) -> dict[int, list[int]]:
 
 
 def reports_pss(proc: str) -> bool:
-    """Return whether this kernel shares pages out by kind (Linux 5.4 and later)."""
+    """Return whether this Linux shares pages out by kind (Linux 5.4 and later)."""
     try:
         return _ROLLUP.search(_read(f"{proc}/self/smaps_rollup")) is not None
     except OSError:

@@ -1,6 +1,6 @@
 """The fast path: shuffled batches of rows out of a file larger than RAM, ready to train on.
 
-    batches = ShuffledBlocks("rows.npy", "labels.npy", batch_size=256, mix_bytes="1 GiB")
+    batches = ShuffledBlocks("rows.npy", "labels.npy", batch_size=256, buffer_bytes="1 GiB")
     for epoch in range(10):
         batches.set_epoch(epoch)
         for rows, labels in batches:
@@ -8,8 +8,8 @@
 
 Two arrays of one HDF5 file: ShuffledBlocks("data.h5", rows_name="x", labels_name="y").
 
-Threads read whole blocks of rows ahead into a mix of blocks, and batches are copied out of the mix.
-No DataLoader is needed. If your loop keeps Python busy, let the workers of one read and decompress:
+Threads read whole blocks of rows ahead into a shuffle buffer, and batches are copied out of it. No
+DataLoader is needed. If your loop keeps Python busy, let the workers of one read and decompress:
 
     loader = DataLoader(batches, batch_size=None, num_workers=2, prefetch_factor=1)
     for rows, labels in batches.unpack(loader):           # in each epoch, behind set_epoch
@@ -22,8 +22,8 @@ After a crash, with the state that was saved with the model:
         batches.set_epoch(epoch)                          # the same epoch keeps its place
         ...
 
-Where to read on: `helpers.order` (which rows when), `reading.mixes` (the threads), `reading.runs`
-(how each format is read), `reading.ring` (workers), `reading.columns` (what is checked before).
+Where to read on: `order` (which rows when), `fills` (the threads), `sources` (how each format is
+read), `ring` (workers), `columns` (what is checked before).
 """
 
 from collections.abc import Generator, Iterator
@@ -37,25 +37,25 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-from helpers.order import BlockShuffleSampler, Mix
-from helpers.reading.columns import Rows, open_columns
-from helpers.reading.identity import fingerprint
-from helpers.reading.mixes import make_room, read_mixes
-from helpers.reading.ring import Ring, as_arrays, make_ring, receive
-from helpers.reading.runs import Source, find_source
+from helpers.loaders.columns import Rows, open_columns
+from helpers.loaders.fills import make_buffer, read_fills
+from helpers.loaders.identity import fingerprint
+from helpers.loaders.order import BlockShuffleSampler, Fill
+from helpers.loaders.ring import Ring, as_arrays, make_ring, receive
+from helpers.loaders.sources import Source, find_source
 from helpers.units import parse_size
 
 Batch = Any  # a tensor of rows, or a tuple of rows and labels
 
 # Of the order, without which no state can be resumed. numpy may shuffle otherwise in a new version.
 _VERSION = "2, numpy " + ".".join(np.__version__.split(".")[:2])
-_INDEX_BYTES = 8  # of each row, in the shuffled order of a mix
+_INDEX_BYTES = 8  # of each row, in the shuffled order of a fill
 # 1 MiB less a page: a read of this size had the disk that we tried at its best, and wherever in a
 # page it begins, it fits one bounce buffer.
 _BLOCK_BYTES = (1 << 20) - 4096
-_FEWEST_BLOCKS = 64  # in a mix, where their size is chosen here: so many mix sorted labels well
+_FEWEST_BLOCKS = 64  # in a fill, where their size is chosen here: so many mix sorted labels well
 _MOST_THREADS = 64
-_PLACE = ("batches", "epoch", "mixed_blocks")  # what differs from state to state of one reader
+_PLACE = ("batches", "epoch", "buffer_blocks")  # what differs from state to state of one reader
 
 
 @dataclass
@@ -80,11 +80,11 @@ class ShuffledBlocks(IterableDataset[Batch]):
     of the labels no larger than a block. All else that h5py reads goes through it, by one thread at
     a time. Blocks are whole chunks.
 
-    Memory is `mix_bytes` for each rank, a megabyte and three chunks for each thread, and a few
-    batches, whatever the file's size. Half of it holds the mix that is handed out, half the next
-    one; with workers there are `num_workers * prefetch_factor + 1` mixes, in shared memory. The
-    more blocks in a mix (`order.mixed_blocks`; 64 do well), the better the shuffle: pass all the
-    memory you can spare, or smaller `block_rows`.
+    Memory is `buffer_bytes` for each rank, a megabyte and three chunks for each thread, and a few
+    batches, whatever the file's size. Half of it holds the rows that are handed out, half the next
+    ones; with workers there are `num_workers * prefetch_factor + 1` buffers, in shared memory. The
+    more blocks in a buffer (`order.buffer_blocks`; 64 do well), the better the shuffle: pass all
+    the memory you can spare, or smaller `block_rows`.
 
     A file that free RAM cannot hold is read past the page cache, where system and format can.
     `past_cache=True` does so with any file, which suits one that is read once; `False` never does.
@@ -101,7 +101,7 @@ class ShuffledBlocks(IterableDataset[Batch]):
         rows_name: str = "rows",
         labels_name: str | None = None,
         batch_size: int = 256,
-        mix_bytes: str | int = "128 MiB",
+        buffer_bytes: str | int = "128 MiB",
         block_rows: int | None = None,
         seed: int = 0,
         drop_last: bool = False,
@@ -114,13 +114,13 @@ class ShuffledBlocks(IterableDataset[Batch]):
             raise ValueError(f"threads={threads}: pass 1 to {_MOST_THREADS}")
         self._columns = open_columns(rows_path, rows_name, labels_path, labels_name)
         row_bytes = sum(column.row_bytes for column in self._columns) + _INDEX_BYTES
-        self._memory_rows = parse_size(mix_bytes) // row_bytes
+        self._memory_rows = parse_size(buffer_bytes) // row_bytes
         block_rows = self._choose_block_rows(block_rows)
         order = BlockShuffleSampler(
             self._columns[0].rows,
             batch_size=batch_size,
             block_rows=block_rows,
-            mixed_blocks=self._mixed_blocks(2, block_rows, batch_size),
+            buffer_blocks=self._buffer_blocks(2, block_rows, batch_size),
             seed=seed,
             drop_last=drop_last,
             rank=rank,
@@ -128,7 +128,7 @@ class ShuffledBlocks(IterableDataset[Batch]):
         )
         self._threads, self._past_cache = threads, past_cache
         self._go_to(order, 0)
-        self._ring: Ring = []  # in a worker: where it reads to, mix after mix
+        self._ring: Ring = []  # in a worker: where it reads to, fill after fill
 
     def __len__(self) -> int:
         return len(self.order)
@@ -148,15 +148,15 @@ class ShuffledBlocks(IterableDataset[Batch]):
             return self._batches(self._read_ahead())
         if not self._ring:
             raise RuntimeError(
-                "workers hand over whole mixes of batches: "
+                "workers hand over whole fills of batches: "
                 "loop over dataset.unpack(loader), not over the loader"
             )
         return self._read_in_worker(worker.id, worker.num_workers)
 
     def unpack(self, loader: DataLoader[Any]) -> Iterator[Batch]:
-        """Yield the batches of a DataLoader over this dataset, whose workers read the mixes.
+        """Yield the batches of a DataLoader over this dataset, whose workers read the fills.
 
-        They read into memory that they share with the loop. A loader asks a worker for a mix when
+        They read into memory that they share with the loop. A loader asks a worker for a fill when
         it hands out the one `prefetch_factor * num_workers` before: so many and one are in use.
         To pin memory, pin each batch: the loader itself hands over none.
         """
@@ -174,13 +174,13 @@ class ShuffledBlocks(IterableDataset[Batch]):
             )
         buffers = loader.num_workers * (loader.prefetch_factor or 1) + 1
         self._settle_order(buffers)
-        ring = make_ring(self._columns, self._mix_rows, buffers)
+        ring = make_ring(self._columns, self._fill_rows, buffers)
         self._ring = ring  # the workers take it along
         try:
             messages = iter(loader)
         finally:
             self._ring = []
-        return self._batches(receive(messages, self.order.mixes(self._start), ring))
+        return self._batches(receive(messages, self.order.fills(self._start), ring))
 
     def state_dict(self) -> dict[str, Any]:
         """Return the place behind the last batch that was handed out, as numbers and strings."""
@@ -196,24 +196,24 @@ class ShuffledBlocks(IterableDataset[Batch]):
                     f"the state is another reader's: its {name} is {state.get(name)!r}, here it is "
                     f"{own!r}: make this reader as that one was, or begin a new epoch"
                 )
-        batches, epoch, mixed_blocks = place = [state.get(name, -1) for name in _PLACE]
+        batches, epoch, buffer_blocks = place = [state.get(name, -1) for name in _PLACE]
         whole = all(isinstance(number, int) and number >= 0 for number in place)
-        if not whole or batches > len(self) or not mixed_blocks:
+        if not whole or batches > len(self) or not buffer_blocks:
             raise ValueError(
                 f"the state is of no place: batches={batches!r} of {len(self)}, epoch={epoch!r}, "
-                f"mixed_blocks={mixed_blocks!r}: pass one that state_dict returned"
+                f"buffer_blocks={buffer_blocks!r}: pass one that state_dict returned"
             )
-        self._go_to(replace(self.order, epoch=epoch, mixed_blocks=mixed_blocks), batches)
+        self._go_to(replace(self.order, epoch=epoch, buffer_blocks=buffer_blocks), batches)
 
     def _go_to(self, order: BlockShuffleSampler, batches: int) -> None:
         #: The sampler whose batches the last iteration handed out, or the next one will. Workers
-        #: make the mixes smaller: with them, ask after `unpack`.
+        #: make the fills smaller: with them, ask after `unpack`.
         self.order = order
         self._start = batches  # that the next iteration leaves out
         self._place = _Place(order, batches)
 
     def _choose_block_rows(self, wanted: int | None) -> int:
-        """Return the rows of a block, in whole chunks: as wanted, or else to suit disk and mix."""
+        """Return the rows of a block, in whole chunks: as wanted, or to suit disk and buffer."""
         rows = self._columns[0]
         if wanted is None:
             most = min(self._memory_rows // 2, rows.rows) // _FEWEST_BLOCKS
@@ -221,47 +221,48 @@ class ShuffledBlocks(IterableDataset[Batch]):
         chunks = -(-wanted // rows.chunk_rows)
         return min(chunks * rows.chunk_rows, max(wanted, rows.rows))
 
-    def _mixed_blocks(self, buffers: int, block_rows: int, batch_size: int) -> int:
-        """Return how many blocks a mix holds where so many mixes share the memory."""
+    def _buffer_blocks(self, buffers: int, block_rows: int, batch_size: int) -> int:
+        """Return how many blocks a fill holds where so many fills share the memory."""
         rows = self._memory_rows // buffers
         blocks = rows // max(block_rows, 1)
         if block_rows > 0 and blocks * block_rows < max(batch_size, 1):
             raise ValueError(
-                f"mix_bytes holds {buffers} mixes of {rows} rows, less than a block of {block_rows}"
-                f" or a batch of {batch_size}: pass a larger mix_bytes, or less of the others"
+                f"buffer_bytes makes {buffers} buffers of {rows} rows, less than a block of "
+                f"{block_rows} or a batch of {batch_size}: pass a larger buffer_bytes"
             )
         return max(blocks, 1)
 
     def _settle_order(self, buffers: int) -> None:
-        """Settle how many blocks an iteration mixes, which is also how a resumed one must do it."""
+        """Settle how many blocks a buffer holds, which is also how a resumed one must do it."""
         order = self.order
-        mixed_blocks = self._mixed_blocks(buffers, order.block_rows, order.batch_size)
-        if self._start and mixed_blocks != order.mixed_blocks:
+        buffer_blocks = self._buffer_blocks(buffers, order.block_rows, order.batch_size)
+        if self._start and buffer_blocks != order.buffer_blocks:
             raise ValueError(
-                f"the state was taken with {order.mixed_blocks} blocks in a mix, now there are "
-                f"{mixed_blocks}: pass mix_bytes, num_workers and prefetch_factor as they were, or "
-                "begin a new epoch"
+                f"the state was taken with {order.buffer_blocks} blocks in a buffer, now there "
+                f"are {buffer_blocks}: pass buffer_bytes, num_workers and prefetch_factor as they "
+                "were, or begin a new epoch"
             )
-        self.order = replace(order, mixed_blocks=mixed_blocks)
+        self.order = replace(order, buffer_blocks=buffer_blocks)
 
-    def _read_ahead(self) -> Generator[tuple[Mix, list[Rows]]]:
-        """Read in the process of the loop: one mix ahead."""
-        rooms = ([make_room(column, self._mix_rows) for column in self._columns] for _ in range(2))
-        mixes = zip(self.order.mixes(self._start), cycle(rooms), strict=False)
-        return read_mixes(mixes, self._find_sources(), self._threads, ahead=1)
+    def _read_ahead(self) -> Generator[tuple[Fill, list[Rows]]]:
+        """Read in the process of the loop: one fill ahead."""
+        rows = self._fill_rows
+        buffers = ([make_buffer(column, rows) for column in self._columns] for _ in range(2))
+        fills = zip(self.order.fills(self._start), cycle(buffers), strict=False)
+        return read_fills(fills, self._find_sources(), self._threads, ahead=1)
 
     def _read_in_worker(self, worker: int, workers: int) -> Iterator[None]:
-        """Read every so many-th mix, and say that it is there."""
-        mixes = zip(self.order.mixes(self._start), as_arrays(self._ring), strict=False)
-        mine = islice(mixes, worker, None, workers)
-        with closing(read_mixes(mine, self._find_sources(), self._threads, ahead=0)) as ready:
+        """Read every so many-th fill, and say that it is there."""
+        fills = zip(self.order.fills(self._start), as_arrays(self._ring), strict=False)
+        mine = islice(fills, worker, None, workers)
+        with closing(read_fills(mine, self._find_sources(), self._threads, ahead=0)) as ready:
             for _ in ready:
                 yield None
 
-    def _batches(self, mixes: Generator[tuple[Mix, list[Rows]]]) -> Iterator[Batch]:
+    def _batches(self, fills: Generator[tuple[Fill, list[Rows]]]) -> Iterator[Batch]:
         self._place = _Place(self.order, self._start)
         self._start = 0  # the iteration after this one is whole
-        return _copy_batches(mixes, self._place)
+        return _copy_batches(fills, self._place)
 
     def _find_sources(self) -> list[Source]:
         return [
@@ -269,14 +270,14 @@ class ShuffledBlocks(IterableDataset[Batch]):
         ]
 
     @property
-    def _mix_rows(self) -> int:
-        return min(self.order.mixed_blocks * self.order.block_rows, self.order.rows)
+    def _fill_rows(self) -> int:
+        return min(self.order.buffer_blocks * self.order.block_rows, self.order.rows)
 
 
-def _copy_batches(mixes: Generator[tuple[Mix, list[Rows]]], place: _Place) -> Iterator[Batch]:
-    with closing(mixes):
-        for mix, buffers in mixes:
-            for places in mix.batches():
+def _copy_batches(fills: Generator[tuple[Fill, list[Rows]]], place: _Place) -> Iterator[Batch]:
+    with closing(fills):
+        for fill, buffers in fills:
+            for places in fill.batches():
                 place.batches += 1
                 batch = tuple(torch.from_numpy(rows.take(places, axis=0)) for rows in buffers)
                 yield batch[0] if len(batch) == 1 else batch

@@ -1,7 +1,7 @@
-"""A ring of buffers in shared memory: DataLoader workers read mixes into it, the loop copies out.
+"""A ring of buffers in shared memory: DataLoader workers read fills into it, the loop copies out.
 
-A message between processes takes as long whatever it holds, so it only says that the next mix is
-there. Mix after mix goes into the buffers in turn.
+A message between processes takes as long whatever it holds, so it only says that the next fill is
+there. Fill after fill goes into the buffers in turn.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -12,15 +12,15 @@ from typing import Any
 import torch
 
 from helpers.disk import free_bytes
-from helpers.order import Mix
-from helpers.reading.columns import Column, Rows
+from helpers.loaders.columns import Column, Rows
+from helpers.loaders.order import Fill
 from helpers.units import format_bytes
 
-Ring = list[list[torch.Tensor]]  # buffers for a mix, each with a tensor for each column
+Ring = list[list[torch.Tensor]]  # buffers for a fill, each with a tensor for each column
 
 
 def make_ring(columns: Sequence[Column], rows: int, buffers: int) -> Ring:
-    """Make room for so many mixes of `rows`.
+    """Make room for so many fills of `rows`.
 
     Raises OSError where shared memory is too small: torch would find out in the middle.
     """
@@ -30,8 +30,8 @@ def make_ring(columns: Sequence[Column], rows: int, buffers: int) -> Ring:
     if free < needed:
         raise OSError(
             f"workers need {format_bytes(needed)} of shared memory, and {folder} has "
-            f"{format_bytes(free)} free: pass a smaller mix_bytes, do without workers, or give the "
-            "container more (--shm-size)"
+            f"{format_bytes(free)} free: pass a smaller buffer_bytes, do without workers, or give "
+            "the container more (--shm-size)"
         )
     return [[_share(column, rows) for column in columns] for _ in range(buffers)]
 
@@ -42,11 +42,11 @@ def as_arrays(ring: Ring) -> Iterator[list[Rows]]:
 
 
 def receive(
-    messages: Iterator[Any], mixes: Iterator[Mix], ring: Ring
-) -> Generator[tuple[Mix, list[Rows]]]:
-    """Yield the mixes that workers have read, as they say so."""
-    for _, mix, rows in zip(messages, mixes, as_arrays(ring), strict=False):
-        yield mix, rows
+    messages: Iterator[Any], fills: Iterator[Fill], ring: Ring
+) -> Generator[tuple[Fill, list[Rows]]]:
+    """Yield the fills that workers have read, as they say so."""
+    for _, fill, rows in zip(messages, fills, as_arrays(ring), strict=False):
+        yield fill, rows
 
 
 def _share(column: Column, rows: int) -> torch.Tensor:

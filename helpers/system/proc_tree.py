@@ -3,9 +3,9 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
-from helpers.looking.procfs import (
+from helpers.system.procfs import (
     Process,
-    ProcessLook,
+    ProcessMemory,
     children_by_scan,
     lists_children,
     reports_pss,
@@ -30,36 +30,36 @@ class ProcTree:
         self._reads = DiskReads()
         self._open(pid)
 
-    def cheap(self) -> tuple[ProcessLook, ...]:
+    def cheap(self) -> tuple[ProcessMemory, ...]:
         """Return every living process as its own counters tell."""
         if self._pids is not None:
             return self._listed(self._pids)
         children = children_by_scan(self._proc) if self._scans else None
-        looks = []
+        readings = []
         queue = list(self._known)
         for pid in queue:  # grows as children are found
-            look = self._cheap(pid)
-            if look is None:
+            reading = self._cheap(pid)
+            if reading is None:
                 continue
-            looks.append(look)
+            readings.append(reading)
             own = self._known[pid].children() if children is None else children.get(pid, ())
             queue += [child for child in own if child not in self._known and self._open(child)]
-        return tuple(looks)
+        return tuple(readings)
 
-    def exact(self, cheap: tuple[ProcessLook, ...]) -> tuple[tuple[ProcessLook, ...], bool]:
+    def exact(self, cheap: tuple[ProcessMemory, ...]) -> tuple[tuple[ProcessMemory, ...], bool]:
         """Return the processes with shared pages shared out, and whether all of them were."""
         if not self._shares_out:
             return cheap, False
-        looks, all_exact = [], True
-        for look in cheap:
+        readings, all_exact = [], True
+        for reading in cheap:
             try:
-                looks.append(self._known[look.pid].exact())
+                readings.append(self._known[reading.pid].exact())
             except PermissionError:  # another user's: its own count must do
-                looks.append(look)
+                readings.append(reading)
                 all_exact = False
             except OSError:  # it has ended, and holds nothing any more
                 continue
-        return tuple(looks), all_exact
+        return tuple(readings), all_exact
 
     def read_bytes(self) -> int | None:
         """Return the bytes that the tree has read from the disk, also by processes now gone."""
@@ -71,16 +71,16 @@ class ProcTree:
             process.close()
         self._known.clear()
 
-    def _listed(self, pids: Pids) -> tuple[ProcessLook, ...]:
+    def _listed(self, pids: Pids) -> tuple[ProcessMemory, ...]:
         # A zombie is on no cgroup's list, yet stays known: its parent has not taken over its reads.
         try:
             listed = set(pids())
         except OSError:  # the cgroup went with its last process
             listed = set()
         known = [pid for pid in sorted(listed) if pid in self._known or self._open(pid)]
-        return tuple(look for pid in known if (look := self._cheap(pid)) is not None)
+        return tuple(reading for pid in known if (reading := self._cheap(pid)) is not None)
 
-    def _cheap(self, pid: int) -> ProcessLook | None:
+    def _cheap(self, pid: int) -> ProcessMemory | None:
         try:
             return self._known[pid].cheap()
         except OSError:  # it has ended

@@ -23,9 +23,9 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset, get_worker_info
 
-from helpers.order import Indices
-from helpers.reading.columns import Column, check_labels, open_hdf5, open_npy
-from helpers.reading.row_access import ChunkedRows, MappedRows
+from helpers.loaders.columns import Column, check_labels, open_hdf5, open_npy
+from helpers.loaders.order import Indices
+from helpers.loaders.row_access import ChunkedRows, MappedRows
 from helpers.units import parse_size
 
 Index = int | Sequence[int] | Indices | torch.Tensor
@@ -94,7 +94,7 @@ class Hdf5Dataset(FileDataset):
     """The rows of a dataset in an HDF5 file, contiguous or in chunks of any shape and compression.
 
     For compressed chunks, `cache_bytes` should hold what a `BlockShuffleSampler` mixes: its
-    `mixed_blocks` of `block_rows`, which are best whole chunks (`column.chunk_rows`). Each process
+    `buffer_blocks` of `block_rows`, which are best whole chunks (`column.chunk_rows`). Each process
     has its own cache, and HDF5 may take twice as much for it.
     """
 

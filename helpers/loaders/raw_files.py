@@ -16,7 +16,7 @@ from io import FileIO
 import numpy as np
 from numpy.typing import NDArray
 
-from helpers.reading.columns import Column
+from helpers.loaders.columns import Column
 
 Bytes = NDArray[np.uint8]
 ReadAt = Callable[[int, Bytes], None]  # fills an array from a place in the file

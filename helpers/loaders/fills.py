@@ -1,4 +1,4 @@
-"""Mixes: several threads read the runs of the next mix, while batches are made of this one."""
+"""Fill shuffle buffers: threads read the next one's rows while batches are made of this one."""
 
 import threading
 import zlib
@@ -11,42 +11,42 @@ from itertools import accumulate
 
 import numpy as np
 
-from helpers.order import Mix, Run
-from helpers.reading.columns import Column, Rows
-from helpers.reading.raw_files import Bytes, make_bounce_buffers
-from helpers.reading.runs import Source, announce, open_source
+from helpers.loaders.columns import Column, Rows
+from helpers.loaders.order import Fill, RowRange
+from helpers.loaders.raw_files import Bytes, make_bounce_buffers
+from helpers.loaders.sources import Source, announce, open_source
 
 _ALIGNMENT = 64  # bytes, as torch has it
 
 
-def read_mixes(
-    mixes: Iterable[tuple[Mix, list[Rows]]], sources: Sequence[Source], threads: int, ahead: int
-) -> Generator[tuple[Mix, list[Rows]]]:
-    """Read each mix into its buffers, one for each column, and yield both.
+def read_fills(
+    fills: Iterable[tuple[Fill, list[Rows]]], sources: Sequence[Source], threads: int, ahead: int
+) -> Generator[tuple[Fill, list[Rows]]]:
+    """Read each fill into its buffers, one for each column, and yield both.
 
-    As many mixes `ahead` are being read meanwhile. When the generator is closed or forgotten, its
-    threads end with the run that they are at. A process that ends waits until these mixes are read.
+    As many fills `ahead` are being read meanwhile. When the generator is closed or forgotten, its
+    threads end with the range that they are at. A process that ends waits until these are read.
     """
     free = deque(make_bounce_buffers(threads))
     stop = threading.Event()
-    coming: deque[tuple[Mix, list[Rows], list[Future[None]]]] = deque()
+    coming: deque[tuple[Fill, list[Rows], list[Future[None]]]] = deque()
 
-    def take() -> tuple[Mix, list[Rows]]:
-        mix, rows, readers = coming.popleft()
+    def take() -> tuple[Fill, list[Rows]]:
+        fill, rows, readers = coming.popleft()
         for reader in readers:
             reader.result()  # raises what the thread has met
-        return mix, rows
+        return fill, rows
 
-    with ThreadPoolExecutor(threads, "reader of a mix") as pool:
+    with ThreadPoolExecutor(threads, "reader of a fill") as pool:
         try:
-            for mix, rows in mixes:
+            for fill, rows in fills:
                 for source in sources:
-                    announce(source, mix.runs)
-                offsets = accumulate((last - first for first, last in mix.runs), initial=0)
-                left = deque(zip(mix.runs, offsets, strict=False))
-                work = partial(_read_runs, left, sources, rows, free, stop)
+                    announce(source, fill.ranges)
+                offsets = accumulate((last - first for first, last in fill.ranges), initial=0)
+                left = deque(zip(fill.ranges, offsets, strict=False))
+                work = partial(_read_ranges, left, sources, rows, free, stop)
                 readers = [pool.submit(work) for _ in range(threads)]
-                coming.append((mix, rows, readers))
+                coming.append((fill, rows, readers))
                 if len(coming) > ahead:
                     yield take()
             while coming:
@@ -55,7 +55,7 @@ def read_mixes(
             stop.set()
 
 
-def make_room(column: Column, rows: int) -> Rows:
+def make_buffer(column: Column, rows: int) -> Rows:
     """Return an empty array for so many rows, aligned: to read into others can be far slower."""
     size = rows * column.row_bytes
     room = np.empty(size + _ALIGNMENT, np.uint8)
@@ -63,14 +63,14 @@ def make_room(column: Column, rows: int) -> Rows:
     return room[first : first + size].view(column.dtype).reshape(rows, *column.shape[1:])
 
 
-def _read_runs(
-    left: deque[tuple[Run, int]],
+def _read_ranges(
+    left: deque[tuple[RowRange, int]],
     sources: Sequence[Source],
     buffers: list[Rows],
     free: deque[Bytes],
     stop: threading.Event,
 ) -> None:
-    """Read runs into their places in the buffers, until other threads have taken the last one."""
+    """Read ranges into their places in the buffers, until other threads have taken the last one."""
     with ExitStack() as files:
         bounce = free.pop()  # one is: no more of us run at a time than there are
         files.callback(free.append, bounce)

@@ -1,6 +1,6 @@
 """The processes of one experiment: started before they are needed, put away afterwards.
 
-A spare belongs to one run only: every experiment starts in a process that has done nothing before.
+A sandbox serves one run only: every experiment starts in a process that has done nothing yet.
 """
 
 import contextlib
@@ -16,17 +16,17 @@ import time
 from pathlib import Path
 
 from helpers.budget import Group, group_of, make_group, scope_command, watcher_wanted
-from helpers.running.board import Board
-from helpers.running.child import Order
-from helpers.running.processes import end_all
+from helpers.running.child import Request
+from helpers.running.shared_state import SharedState
 from helpers.running.watch import Task
+from helpers.system.processes import end_all
 
 FOLDER_PREFIX = "larger-than-ram-run-"
 LAST_BYTES = 20_000  # of what the child writes: enough for any traceback
 IMPORT_SECONDS = 120.0  # to import torch from a cold or a network disk
 
 
-class Spare:
+class Sandbox:
     """A waiting child and a waiting watcher, with a folder and, where it can be had, a cgroup."""
 
     def __init__(self) -> None:
@@ -34,8 +34,8 @@ class Spare:
         with contextlib.ExitStack() as undo:
             self.folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{os.getpid()}-"))
             undo.callback(shutil.rmtree, self.folder, ignore_errors=True)
-            self.board = Board.create(self.folder / "board")
-            undo.callback(self.board.close)
+            self.state = SharedState.create(self.folder / "state")
+            undo.callback(self.state.close)
             self.group: Group | None = make_group()
             if self.group is not None:
                 undo.callback(self.group.remove)
@@ -77,9 +77,9 @@ class Spare:
             and self._watched_only == watcher_wanted()
         )
 
-    def give(self, order: Order) -> None:
-        """Hand the order to the child."""
-        self._send(pickle.dumps(order))
+    def give(self, request: Request) -> None:
+        """Hand the request to the child."""
+        self._send(pickle.dumps(request))
 
     def tell_watcher(self, line: str) -> None:
         """Hand a line to the watcher."""
@@ -111,7 +111,7 @@ class Spare:
             self.watcher.stdout.close()  # type: ignore[union-attr]
         if self.group is not None:
             self.group.remove()
-        self.board.close()
+        self.state.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _start_child(self) -> subprocess.Popen[bytes]:
@@ -124,7 +124,7 @@ class Spare:
                 stdout=out,
                 stderr=err,
                 env=_environment(),
-                start_new_session=True,  # an interrupt of the kernel must not reach it
+                start_new_session=True,  # an interrupt of the caller must not reach it
             )
 
     def _start_watcher(self) -> subprocess.Popen[str]:

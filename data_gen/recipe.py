@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from data_gen.tables import WINDOWS, Tables, make_tables
 
-Order = Literal["shuffled", "sorted"]
+LabelOrder = Literal["shuffled", "sorted"]
 Rows = NDArray[np.float32]
 Labels = NDArray[np.int64]
 Indices = ArrayLike | range
@@ -43,7 +43,7 @@ class Recipe:
     row_shape: tuple[int, ...] = (128,)
     seed: int = 0
     classes: int = 10
-    order: Order = "shuffled"
+    order: LabelOrder = "shuffled"
 
     def __post_init__(self) -> None:
         for wrong, message in _mistakes(self):

@@ -15,53 +15,53 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from data_gen.target import Target
+from data_gen.paths import DatasetPaths
 
 _MAKER = "data_gen 1"  # another number where the same recipe comes to give other bytes
 
 
-def is_whole(target: Target) -> bool:
+def is_complete(paths: DatasetPaths) -> bool:
     """Return whether the data is there; False if it may be made: not there, or of another recipe.
 
     Raises FileExistsError for a file that data_gen has not made, ValueError for a damaged one.
     """
-    described = _read_description(target.description_path)
-    present = [name for name in target.names if (target.folder / name).exists()]
+    described = _read_description(paths.description_path)
+    present = [name for name in paths.names if (paths.folder / name).exists()]
     if described is None and present:
-        raise _foreign(target.folder / present[0])
+        raise _foreign(paths.folder / present[0])
     if described is None:
         return False
     for name in present:
-        _check_size(target.folder / name, described["files"].get(name))
-    if described["made_from"] != _made_from(target) or len(present) < len(target.names):
+        _check_size(paths.folder / name, described["files"].get(name))
+    if described["made_from"] != _made_from(paths) or len(present) < len(paths.names):
         return False
-    for path, right, found in _compare_some(target):
+    for path, right, found in _compare_some(paths):
         if found.shape != right.shape or not np.array_equal(found, right):
             raise _damaged(path, "its values are not those it was made with")
     return True
 
 
-def describe_other(target: Target) -> str:
-    """Return what tells the data that is there from the target: 'seed 1 (now 0)', or ''."""
-    described = _read_description(target.description_path) or {"made_from": {}}
-    old, new = described["made_from"], _made_from(target)
+def describe_other(paths: DatasetPaths) -> str:
+    """Return what tells the data that is there from the paths: 'seed 1 (now 0)', or ''."""
+    described = _read_description(paths.description_path) or {"made_from": {}}
+    old, new = described["made_from"], _made_from(paths)
     return ", ".join(f"{k} {old[k]} (now {new[k]})" for k in new if k in old and old[k] != new[k])
 
 
-def put_in_place(target: Target) -> None:
-    """Move the finished files out of `target.making` into the folder, over older data of ours."""
-    files = {name: (target.making / name).stat().st_size for name in target.names}
-    description = target.making / target.description_path.name
-    described = {"made_from": _made_from(target), "files": files}
+def put_in_place(paths: DatasetPaths) -> None:
+    """Move the finished files out of `paths.making` into the folder, over older data of ours."""
+    files = {name: (paths.making / name).stat().st_size for name in paths.names}
+    description = paths.making / paths.description_path.name
+    described = {"made_from": _made_from(paths), "files": files}
     description.write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
-    for name in reversed(target.names):
-        (target.folder / name).unlink(missing_ok=True)
-    for name in (description.name, *target.names):
-        (target.making / name).replace(target.folder / name)
+    for name in reversed(paths.names):
+        (paths.folder / name).unlink(missing_ok=True)
+    for name in (description.name, *paths.names):
+        (paths.making / name).replace(paths.folder / name)
 
 
-def _made_from(target: Target) -> dict[str, Any]:
-    parts = {"made_by": _MAKER, **asdict(target.recipe), **asdict(target.layout)}
+def _made_from(paths: DatasetPaths) -> dict[str, Any]:
+    parts = {"made_by": _MAKER, **asdict(paths.recipe), **asdict(paths.layout)}
     as_read_back: dict[str, Any] = json.loads(json.dumps(parts))
     return as_read_back
 
@@ -84,12 +84,12 @@ def _check_size(path: Path, expected: int | None) -> None:
         raise _damaged(path, f"it has {size:,} bytes and was made with {expected or 0:,}")
 
 
-def _compare_some(target: Target) -> Iterator[tuple[Path, NDArray[Any], NDArray[Any]]]:
+def _compare_some(paths: DatasetPaths) -> Iterator[tuple[Path, NDArray[Any], NDArray[Any]]]:
     """Yield a few rows and labels: as they should be, and as they are in the files."""
-    recipe, count = target.recipe, target.recipe.count
+    recipe, count = paths.recipe, paths.recipe.count
     some = sorted({0, count // 2, count - 1})
-    rows_path, labels_path = (target.folder / n for n in (target.rows_name, target.labels_name))
-    read = _read_npy if target.layout.format == "npy" else _read_hdf5
+    rows_path, labels_path = (paths.folder / n for n in (paths.rows_name, paths.labels_name))
+    read = _read_npy if paths.layout.format == "npy" else _read_hdf5
     for path, name, right in (
         (rows_path, "rows", recipe.rows(some)),
         (labels_path, "labels", recipe.labels(some)),

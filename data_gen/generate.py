@@ -9,15 +9,15 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from data_gen.blocks import Order, Recipe
+from data_gen.completeness import describe_other, is_complete, put_in_place
+from data_gen.generated import GeneratedData
 from data_gen.layouts import choose_layout
-from data_gen.locks import try_lock, wait_for_lock
-from data_gen.made import MadeData
+from data_gen.paths import LOCK, MAKING, DatasetPaths
+from data_gen.recipe import LabelOrder, Recipe
 from data_gen.sizes import count_rows
 from data_gen.stream import ahead, spans
-from data_gen.target import LOCK, MAKING, Target
-from data_gen.whole import describe_other, is_whole, put_in_place
 from data_gen.writers import Tick, write_npy
+from helpers.system.locks import try_lock, wait_for_lock
 from helpers.units import format_bytes
 
 _LABEL_BYTES = 8
@@ -41,9 +41,9 @@ def ensure(
     jobs: int = 1,
     progress: bool = True,
     classes: int = 10,
-    order: Order = "shuffled",
+    order: LabelOrder = "shuffled",
     budget: str | int | None = None,
-) -> MadeData:
+) -> GeneratedData:
     """Return the dataset in `folder`, made now if it is not there: 'npy' or 'hdf5'.
 
     Pass `rows`, or a `size` of all rows: '4 GiB', '1.5x ram', or '4x budget' with `budget`.
@@ -62,87 +62,87 @@ def ensure(
     one = Recipe(1, shape, int(seed), int(classes), order)  # judged before its size is a measure
     recipe = replace(one, count=count_rows(rows, size, one.row_bytes, budget))
     layout = choose_layout(file_format, recipe, chunks, compression)
-    target = Target(Path(folder).absolute(), recipe, layout)
-    if not _found(target):
-        _make_folder(target)
-        with wait_for_lock(target.lock):
-            if not is_whole(target):
-                _make(target, jobs=jobs, progress=progress)
-    return MadeData(target.folder / target.rows_name, target.folder / target.labels_name, recipe)
+    paths = DatasetPaths(Path(folder).absolute(), recipe, layout)
+    if not _found(paths):
+        _make_folder(paths)
+        with wait_for_lock(paths.lock):
+            if not is_complete(paths):
+                _make(paths, jobs=jobs, progress=progress)
+    return GeneratedData(paths.folder / paths.rows_name, paths.folder / paths.labels_name, recipe)
 
 
-def _found(target: Target) -> bool:
+def _found(paths: DatasetPaths) -> bool:
     """Look without the lock: whole data must be found in a folder that cannot be written too."""
     with suppress(OSError, ValueError):  # somebody may be replacing it: judged under the lock
-        return is_whole(target)
+        return is_complete(paths)
     return False
 
 
-def _make(target: Target, *, jobs: int, progress: bool) -> None:
-    _remove_abandoned(target)
-    _check_disk(target)
-    other = describe_other(target)
+def _make(paths: DatasetPaths, *, jobs: int, progress: bool) -> None:
+    _remove_abandoned(paths)
+    _check_disk(paths)
+    other = describe_other(paths)
     if other:
-        sys.stderr.write(f"{target.rows_name} is made again: {other}\n")
-    target.making.mkdir()
+        sys.stderr.write(f"{paths.rows_name} is made again: {other}\n")
+    paths.making.mkdir()
     try:
         with _Bar(
-            total=target.recipe.nbytes,
-            desc=target.rows_name,
+            total=paths.recipe.nbytes,
+            desc=paths.rows_name,
             unit="B",
             unit_scale=True,
             unit_divisor=1024,
             mininterval=0.5,
             disable=not progress,
         ) as bar:
-            _write(target, jobs, bar.update)
-        put_in_place(target)
+            _write(paths, jobs, bar.update)
+        put_in_place(paths)
     finally:
-        shutil.rmtree(target.making, ignore_errors=True)
+        shutil.rmtree(paths.making, ignore_errors=True)
 
 
-def _write(target: Target, jobs: int, tick: Tick) -> None:
-    recipe, rows_path = target.recipe, target.making / target.rows_name
-    if target.layout.format == "hdf5":
+def _write(paths: DatasetPaths, jobs: int, tick: Tick) -> None:
+    recipe, rows_path = paths.recipe, paths.making / paths.rows_name
+    if paths.layout.format == "hdf5":
         from data_gen.hdf5 import write_hdf5  # h5py is slow to import
 
-        write_hdf5(rows_path, recipe, target.layout, jobs=jobs, tick=tick)
+        write_hdf5(rows_path, recipe, paths.layout, jobs=jobs, tick=tick)
         return
     labels = map(recipe.labels, spans(recipe.count, _LABEL_BYTES))
-    write_npy(target.making / target.labels_name, labels, (recipe.count,), "int64", lambda _: None)
+    write_npy(paths.making / paths.labels_name, labels, (recipe.count,), "int64", lambda _: None)
     spans_of_rows = spans(recipe.count, recipe.row_bytes)
     with closing(ahead(recipe.rows, spans_of_rows, jobs=jobs)) as rows:  # ends its threads too
         write_npy(rows_path, rows, (recipe.count, *recipe.row_shape), "float32", tick)
 
 
-def _remove_abandoned(target: Target) -> None:
+def _remove_abandoned(paths: DatasetPaths) -> None:
     """Remove what killed processes have left in this folder; whoever still works holds a lock."""
-    shutil.rmtree(target.making, ignore_errors=True)
-    for left in target.folder.glob(f".*{MAKING}"):
+    shutil.rmtree(paths.making, ignore_errors=True)
+    for left in paths.folder.glob(f".*{MAKING}"):
         with try_lock(left.with_name(left.name.replace(MAKING, LOCK))) as abandoned:
             if abandoned:
                 shutil.rmtree(left, ignore_errors=True)
 
 
-def _make_folder(target: Target) -> None:
-    if not target.folder.exists():
-        _check_disk(target)
+def _make_folder(paths: DatasetPaths) -> None:
+    if not paths.folder.exists():
+        _check_disk(paths)
     try:
-        target.folder.mkdir(parents=True, exist_ok=True)
-        with try_lock(target.lock):
+        paths.folder.mkdir(parents=True, exist_ok=True)
+        with try_lock(paths.lock):
             pass  # a file of ours can be made here
     except OSError as error:
         raise type(error)(
-            f"{target.folder} cannot be written ({error.strerror}): pass another folder"
+            f"{paths.folder} cannot be written ({error.strerror}): pass another folder"
         ) from error
 
 
-def _check_disk(target: Target) -> None:
-    nearest = next(path for path in (target.folder, *target.folder.parents) if path.exists())
-    needed = int((target.recipe.nbytes + target.recipe.count * _LABEL_BYTES) * (1 + _RESERVE))
+def _check_disk(paths: DatasetPaths) -> None:
+    nearest = next(path for path in (paths.folder, *paths.folder.parents) if path.exists())
+    needed = int((paths.recipe.nbytes + paths.recipe.count * _LABEL_BYTES) * (1 + _RESERVE))
     free = shutil.disk_usage(nearest).free
     if needed > free:
         raise OSError(
-            f"{target.rows_name} needs {format_bytes(needed)} and the disk of {nearest} has "
+            f"{paths.rows_name} needs {format_bytes(needed)} and the disk of {nearest} has "
             f"{format_bytes(free)} free: pass a smaller size, or another folder"
         )

@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from data_gen.blocks import Recipe
 from data_gen.layouts import Layout
+from data_gen.recipe import Recipe
 
 MAKING = ".data_gen-making"  # ends the name of a folder with unfinished files
 LOCK = ".data_gen-lock"
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class DatasetPaths:
     """A recipe in a layout in a folder. Variants that can be told by name stand side by side."""
 
     folder: Path

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from data_gen.blocks import Indices, Labels, Recipe, Rows
+from data_gen.recipe import Indices, Labels, Recipe, Rows
 from helpers.units import format_bytes
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class MadeData:
+class GeneratedData:
     """Data that proves itself: where it lies, and the right value of any of its rows.
 
     In HDF5 `rows_path` and `labels_path` are the same file, with datasets "rows" and "labels".

@@ -8,8 +8,8 @@ import mmap
 
 import numpy as np
 
-from helpers.order import Indices
-from helpers.reading.columns import Column, Rows
+from helpers.loaders.columns import Column, Rows
+from helpers.loaders.order import Indices
 
 _SLAB_BYTES = 1 << 23  # at most, of rows that HDF5 is asked for at once
 

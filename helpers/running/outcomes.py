@@ -6,11 +6,11 @@ from pathlib import Path
 
 from helpers.records import Outcome
 from helpers.running.child import Result
-from helpers.running.watch import Verdict
+from helpers.running.watch import WatchReport
 
 
-def judge(
-    verdict: Verdict | None,
+def find_outcome(
+    report: WatchReport | None,
     result: Result | None,
     *,
     code: int | None,
@@ -20,22 +20,22 @@ def judge(
 ) -> tuple[Outcome, str]:
     """Return the outcome and its error in words.
 
-    `verdict` is None when the watcher died, `result` is None when the child did. `code` is the
+    `report` is None when the watcher died, `result` is None when the child did. `code` is the
     child's exit code as `Popen` has it, and the others are the last lines that each wrote.
     """
-    if verdict is None:
+    if report is None:
         words = f" ({watcher_stderr.splitlines()[-1]})" if watcher_stderr else ""
         return Outcome.CRASHED, f"the watcher died{words}, and nothing held the budget: run again"
     if result is not None and not result.error:
         return Outcome.FINISHED, ""
     error = result.error if result else ""
     # A systemd scope goes with its last process, and its count of kills with it.
-    lost_count = verdict.kernel_kills is None and _died_of(code) == "SIGKILL"
-    if verdict.kernel_kills or lost_count or verdict.reason == "over budget":
+    lost_count = report.kernel_kills is None and _died_of(code) == "SIGKILL"
+    if report.kernel_kills or lost_count or report.reason == "over budget":
         return Outcome.KILLED, error
-    if verdict.reason == "timed out":
+    if report.reason == "timed out":
         return Outcome.TIMED_OUT, f"not finished after {timeout:g} s"
-    if verdict.reason == "stopped":
+    if report.reason == "stopped":
         return Outcome.STOPPED, ""
     if result is not None:
         return Outcome.RAISED, error

@@ -15,11 +15,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from helpers.loaders import raw_files, sources
+from helpers.loaders.columns import Column, Rows, open_hdf5, open_npy
+from helpers.loaders.raw_files import make_bounce_buffers
+from helpers.loaders.sources import Read, announce, find_source, open_source
 from helpers.page_cache import evict, resident_bytes
-from helpers.reading import raw_files, runs
-from helpers.reading.columns import Column, Rows, open_hdf5, open_npy
-from helpers.reading.raw_files import make_bounce_buffers
-from helpers.reading.runs import Read, announce, find_source, open_source
 
 ROWS = 1000
 VALUES = np.random.default_rng(0).normal(size=(ROWS, 6, 4)).astype(np.float32)
@@ -60,7 +60,7 @@ def read(path: Path, start: int, stop: int) -> Rows:
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Column:
     """Make a file with rows of one byte, several times as large as a bounce buffer."""
-    path = tmp_path_factory.mktemp("runs") / "x.npy"
+    path = tmp_path_factory.mktemp("ranges") / "x.npy"
     np.save(path, BYTES)
     return open_npy(path)
 
@@ -166,13 +166,13 @@ def test_a_chunk_that_many_runs_share_is_decompressed_once(
     values = np.arange(1000)
     column = open_column(write_hdf5(tmp_path / "x.h5", values, chunks=(600,), compression="gzip"))
     unpacked = list[Any]()
-    unpack = runs._unpack
+    unpack = sources._unpack
 
     def note(*given: Any) -> Any:
         unpacked.append(given)
         return unpack(*given)
 
-    monkeypatch.setattr(runs, "_unpack", note)
+    monkeypatch.setattr(sources, "_unpack", note)
     with open_source(find_source(column, 10), make_bounce_buffers(1)[0]) as into:
         for start in (0, 100, 590, 650, 990):
             out = np.empty(10, values.dtype)
@@ -297,9 +297,9 @@ def test_only_what_is_read_through_the_page_cache_stays_in_it(many: Column) -> N
 def test_a_file_larger_than_free_ram_is_read_past_the_page_cache(
     many: Column, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "can_bypass", lambda column: True)
+    monkeypatch.setattr(sources, "can_bypass", lambda column: True)
     for ram, past_cache in ((many.identity.size, False), (many.identity.size - 1, True)):
-        monkeypatch.setattr(runs, "available_ram_bytes", lambda ram=ram: ram)
+        monkeypatch.setattr(sources, "available_ram_bytes", lambda ram=ram: ram)
         assert find_source(many, MIB).past_cache == past_cache
         assert find_source(many, MIB, past_cache=True).past_cache
         assert not find_source(many, MIB, past_cache=False).past_cache
@@ -313,8 +313,8 @@ def test_small_runs_are_never_read_past_the_page_cache(
     np.save(tmp_path / "x.npy", values)
     write_hdf5(tmp_path / "x.h5", values, chunks=(100, 256), compression="gzip")
     column = open_column(tmp_path / path)
-    monkeypatch.setattr(runs, "can_bypass", lambda column: True)
-    monkeypatch.setattr(runs, "available_ram_bytes", lambda: 0)
+    monkeypatch.setattr(sources, "can_bypass", lambda column: True)
+    monkeypatch.setattr(sources, "available_ram_bytes", lambda: 0)
     for past_cache in (None, True):
         assert not find_source(column, 64, past_cache).past_cache
         assert find_source(column, 65, past_cache).past_cache

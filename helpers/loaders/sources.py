@@ -1,4 +1,4 @@
-"""Runs: any rows of a column that lie side by side, read by any thread into the caller's array.
+"""Ranges: any rows of a column that lie side by side, read by any thread into the caller's array.
 
 Where rows lie in the file as they do in memory (.npy, HDF5 without filters) they are read straight
 into the array, past every library. Chunks compressed with gzip are read raw and decompressed here,
@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from helpers.looking.ram import available_ram_bytes
-from helpers.order import Run
-from helpers.reading.columns import Column, Rows
-from helpers.reading.raw_files import Bytes, ReadAt, can_bypass, open_at, open_raw
+from helpers.loaders.columns import Column, Rows
+from helpers.loaders.order import RowRange
+from helpers.loaders.raw_files import Bytes, ReadAt, can_bypass, open_at, open_raw
+from helpers.system.ram import available_ram_bytes
 
 Read = Callable[[int, Rows], None]  # fills an array with the rows from a first one on
 
@@ -41,29 +41,29 @@ class Source:
     past_cache: bool
 
 
-def find_source(column: Column, run_rows: int, past_cache: bool | None = None) -> Source:
-    """Find where a column lies that is to be read in runs of about `run_rows`.
+def find_source(column: Column, range_rows: int, past_cache: bool | None = None) -> Source:
+    """Find where a column lies that is to be read in ranges of about `range_rows`.
 
     It is read past the page cache as `past_cache` says, by default if free RAM cannot hold the
-    file. But small runs always go through it: for them the system has to look ahead.
+    file. But small ranges always go through it: for them the system has to look ahead.
     """
     column.check_unchanged()
     if past_cache is None:
         past_cache = column.identity.size > available_ram_bytes()
-    past_cache = past_cache and run_rows * column.row_bytes > _SMALL_BYTES and can_bypass(column)
+    past_cache = past_cache and range_rows * column.row_bytes > _SMALL_BYTES and can_bypass(column)
     if column.offset is None:
         return _find_chunks(column, past_cache)
     offset, size = np.array([[column.offset], [column.rows * column.row_bytes]])
     return Source(column, column.rows, offset, size, past_cache)
 
 
-def announce(source: Source, runs: list[Run]) -> None:
-    """Tell the system which runs are wanted soon, where it may not see it from the reading."""
+def announce(source: Source, ranges: list[RowRange]) -> None:
+    """Tell the system which ranges are wanted soon, where it may not see it from the reading."""
     column = source.column
     if column.offset is None or source.past_cache or not hasattr(os, "posix_fadvise"):
         return
     with open_raw(column, past_cache=False) as file:
-        for start, stop in runs:
+        for start, stop in ranges:
             size = (stop - start) * column.row_bytes
             if size <= _SMALL_BYTES:
                 first = column.offset + start * column.row_bytes
@@ -82,13 +82,13 @@ def open_source(source: Source, bounce: Bytes) -> Iterator[Read]:
         import h5py  # slow to import, and .npy files do without it
 
         column.check_unchanged()
-        # Runs ascend, and each is read once: a cache of one chunk will do.
+        # Ranges ascend, and each is read once: a cache of one chunk will do.
         chunk_bytes = math.prod(column.chunks or (0,)) * column.dtype.itemsize
         with h5py.File(column.path, "r", rdcc_nbytes=chunk_bytes) as opened:
             yield partial(_read_through_library, opened[column.name])
     else:
         with open_at(column, bounce if source.past_cache else None) as read_at:
-            yield partial(_read_run, read_at, source, {})
+            yield partial(_read_range, read_at, source, {})
 
 
 def _find_chunks(column: Column, past_cache: bool) -> Source:
@@ -117,7 +117,7 @@ def _read_through_library(dataset: Any, first: int, out: Rows) -> None:
     dataset.read_direct(out, np.s_[first : first + len(out)])
 
 
-def _read_run(
+def _read_range(
     read_at: ReadAt,
     source: Source,
     last: dict[int, Bytes],

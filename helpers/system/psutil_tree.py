@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from helpers.looking.private_memory import figures, first_told
-from helpers.looking.procfs import ProcessLook
+from helpers.system.private_memory import figures, first_told
+from helpers.system.procfs import ProcessMemory
 
 
 class PsutilTree:
@@ -21,10 +21,10 @@ class PsutilTree:
         self._known: dict[int, Any] = {}
         self._figures = figures(sys.platform)
 
-    def cheap(self) -> tuple[ProcessLook, ...]:
+    def cheap(self) -> tuple[ProcessMemory, ...]:
         """Return every living process with its RSS as anonymous: nothing more is told cheaply."""
         self._discover()
-        looks = []
+        readings = []
         for pid, process in list(self._known.items()):
             try:
                 rss, ppid = process.memory_info().rss, process.ppid()
@@ -32,29 +32,29 @@ class PsutilTree:
                 del self._known[pid]
                 continue
             if rss:  # a zombie has none
-                looks.append(ProcessLook(pid, ppid, rss, 0, 0, rss))
-        return tuple(looks)
+                readings.append(ProcessMemory(pid, ppid, rss, 0, 0, rss))
+        return tuple(readings)
 
-    def exact(self, cheap: tuple[ProcessLook, ...]) -> tuple[tuple[ProcessLook, ...], bool]:
+    def exact(self, cheap: tuple[ProcessMemory, ...]) -> tuple[tuple[ProcessMemory, ...], bool]:
         """Return the processes with private memory as anonymous, and whether all told theirs.
 
         The rest of the RSS counts as file-backed: psutil tells shared memory on no system. Private
         memory may exceed the RSS: what is compressed, or promised and untouched, is not resident.
         """
-        looks, all_exact = [], True
-        for look in cheap:
+        readings, all_exact = [], True
+        for reading in cheap:
             try:
-                told = first_told(self._known[look.pid], self._figures)
+                told = first_told(self._known[reading.pid], self._figures)
             except self._psutil.Error:  # it has ended
                 continue
             if told is None:  # its RSS must do
-                looks.append(look)
+                readings.append(reading)
                 all_exact = False
                 continue
             _, private = told
-            file_bytes = max(look.rss_bytes - private, 0)
-            looks.append(replace(look, anonymous_bytes=private, file_bytes=file_bytes))
-        return tuple(looks), all_exact
+            file_bytes = max(reading.rss_bytes - private, 0)
+            readings.append(replace(reading, anonymous_bytes=private, file_bytes=file_bytes))
+        return tuple(readings), all_exact
 
     def read_bytes(self) -> int | None:
         """Return None: elsewhere the count includes reads that the page cache answered."""

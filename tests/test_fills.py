@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers.order import Mix
-from helpers.reading import raw_files
-from helpers.reading.columns import Column, Rows, open_npy
-from helpers.reading.mixes import make_room, read_mixes
-from helpers.reading.runs import find_source
+from helpers.loaders import raw_files
+from helpers.loaders.columns import Column, Rows, open_npy
+from helpers.loaders.fills import make_buffer, read_fills
+from helpers.loaders.order import Fill
+from helpers.loaders.sources import find_source
 
 VALUES = np.arange(400, dtype=np.float32).reshape(100, 4)
 Read = Callable[[Any, int, Any], None]
@@ -23,18 +23,18 @@ def column(tmp_path: Path) -> Column:
     return open_npy(tmp_path / "x.npy")
 
 
-def mix(*starts: int, rows: int = 10) -> Mix:
-    return Mix([(start, start + rows) for start in starts], [0, rows * len(starts)], (0,))
+def fill(*starts: int, rows: int = 10) -> Fill:
+    return Fill([(start, start + rows) for start in starts], [0, rows * len(starts)], (0,))
 
 
 def reading(
-    mixes: list[Mix], column: Column, *, threads: int = 1, ahead: int = 1, past_cache: bool = False
-) -> Generator[tuple[Mix, list[Rows]]]:
-    """Read each mix into buffers of its own."""
-    buffers = [[make_room(column, mix.edges[-1])] for mix in mixes]
-    source = find_source(column, mixes[0].edges[-1], past_cache)
+    fills: list[Fill], column: Column, *, threads: int = 1, ahead: int = 1, past_cache: bool = False
+) -> Generator[tuple[Fill, list[Rows]]]:
+    """Read each fill into buffers of its own."""
+    buffers = [[make_buffer(column, fill.edges[-1])] for fill in fills]
+    source = find_source(column, fills[0].edges[-1], past_cache)
     assert source.past_cache == past_cache
-    return read_mixes(zip(mixes, buffers, strict=True), [source], threads, ahead)
+    return read_fills(zip(fills, buffers, strict=True), [source], threads, ahead)
 
 
 def watch(monkeypatch: pytest.MonkeyPatch, read: Callable[[int, Read, Any], None]) -> None:
@@ -49,8 +49,8 @@ def watch(monkeypatch: pytest.MonkeyPatch, read: Callable[[int, Read, Any], None
 
 def test_a_mix_holds_its_runs_end_to_end(column: Column) -> None:
     for ahead in (0, 1, 5):
-        mixes = [mix(0, 50), mix(20), mix(90)]
-        found = [rows for _, (rows,) in reading(mixes, column, threads=3, ahead=ahead)]
+        fills = [fill(0, 50), fill(20), fill(90)]
+        found = [rows for _, (rows,) in reading(fills, column, threads=3, ahead=ahead)]
         np.testing.assert_array_equal(found[0], np.concatenate([VALUES[:10], VALUES[50:60]]))
         np.testing.assert_array_equal(found[1], VALUES[20:30])
         np.testing.assert_array_equal(found[2], VALUES[90:])
@@ -58,9 +58,9 @@ def test_a_mix_holds_its_runs_end_to_end(column: Column) -> None:
 
 def test_a_mix_comes_with_its_own_buffers_and_nothing_is_written_behind_it(column: Column) -> None:
     buffers = [[np.full((20, 4), -1, np.float32)] for _ in range(2)]
-    mixes = [mix(0, 50), mix(20)]
-    pairs = list(zip(mixes, buffers, strict=True))
-    found = list(read_mixes(pairs, [find_source(column, 10)], threads=2, ahead=1))
+    fills = [fill(0, 50), fill(20)]
+    pairs = list(zip(fills, buffers, strict=True))
+    found = list(read_fills(pairs, [find_source(column, 10)], threads=2, ahead=1))
     assert [(one, id(rows)) for one, rows in found] == [(one, id(rows)) for one, rows in pairs]
     np.testing.assert_array_equal(buffers[1][0][:10], VALUES[20:30])
     assert (buffers[1][0][10:] == -1).all()
@@ -69,9 +69,9 @@ def test_a_mix_comes_with_its_own_buffers_and_nothing_is_written_behind_it(colum
 def test_rows_and_labels_are_read_side_by_side(column: Column, tmp_path: Path) -> None:
     np.save(tmp_path / "y.npy", np.arange(100))
     columns = [column, open_npy(tmp_path / "y.npy")]
-    buffers = [make_room(each, 20) for each in columns]
+    buffers = [make_buffer(each, 20) for each in columns]
     sources = [find_source(each, 10) for each in columns]
-    for _, (rows, labels) in read_mixes([(mix(30, 70), buffers)], sources, threads=2, ahead=0):
+    for _, (rows, labels) in read_fills([(fill(30, 70), buffers)], sources, threads=2, ahead=0):
         wanted = [*range(30, 40), *range(70, 80)]
         np.testing.assert_array_equal(labels, wanted)
         np.testing.assert_array_equal(rows, VALUES[wanted])
@@ -85,7 +85,7 @@ def test_threads_read_at_the_same_time(column: Column, monkeypatch: pytest.Monke
         read(*arguments)
 
     watch(monkeypatch, meet)
-    assert len(list(reading([mix(0, 10, 20)], column, threads=3))) == 1
+    assert len(list(reading([fill(0, 10, 20)], column, threads=3))) == 1
 
 
 @pytest.mark.parametrize("ahead", [0, 1, 2])
@@ -101,12 +101,12 @@ def test_what_comes_next_is_read_while_a_mix_is_in_use_and_no_more(
         read(*arguments)
 
     watch(monkeypatch, note)
-    mixes = reading([mix(row) for row in begun], column, ahead=ahead)
+    fills = reading([fill(row) for row in begun], column, ahead=ahead)
     for done in range(3):
-        next(mixes)
+        next(fills)
         assert begun[10 * (done + ahead)].wait(60)
         assert seen == list(range(0, 10 * (done + ahead + 1), 10))
-    mixes.close()  # waits for the threads, so nothing more was to come
+    fills.close()  # waits for the threads, so nothing more was to come
     assert seen == list(range(0, 10 * (2 + ahead + 1), 10))
 
 
@@ -123,11 +123,11 @@ def test_a_closed_reading_leaves_out_what_was_not_begun(
             closing.wait(60)
 
     watch(monkeypatch, wait_in_the_second_mix)
-    mixes = reading([mix(0), mix(10, 20, 30)], column)
-    next(mixes)
+    fills = reading([fill(0), fill(10, 20, 30)], column)
+    next(fills)
     assert begun.wait(60)
-    stop = inspect.getgeneratorlocals(mixes)["stop"]
-    closer = threading.Thread(target=mixes.close)
+    stop = inspect.getgeneratorlocals(fills)["stop"]
+    closer = threading.Thread(target=fills.close)
     closer.start()
     assert stop.wait(60)
     closing.set()
@@ -137,21 +137,21 @@ def test_a_closed_reading_leaves_out_what_was_not_begun(
 
 def test_no_thread_is_left_of_a_reading_that_ended_was_closed_or_dropped(column: Column) -> None:
     def readers() -> int:
-        return sum("reader of a mix" in thread.name for thread in threading.enumerate())
+        return sum("reader of a fill" in thread.name for thread in threading.enumerate())
 
-    for end in (list, Generator.close, lambda mixes: None):
-        mixes = reading([mix(0), mix(10), mix(20)], column, threads=2)
-        next(mixes)
+    for end in (list, Generator.close, lambda fills: None):
+        fills = reading([fill(0), fill(10), fill(20)], column, threads=2)
+        next(fills)
         assert readers()
-        end(mixes)
-        del mixes
+        end(fills)
+        del fills
         assert not readers()
 
 
 def test_threads_that_read_past_the_cache_never_share_a_bounce_buffer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where one is still at a run of a mix while another has begun with the next mix."""
+    """Also where one is still at a run of a fill while another has begun with the next fill."""
     values = np.arange(4 * 32768, dtype=np.float32).reshape(4, -1)
     np.save(tmp_path / "x.npy", values)
     column, read = open_npy(tmp_path / "x.npy"), raw_files._read_pages
@@ -175,16 +175,16 @@ def test_threads_that_read_past_the_cache_never_share_a_bounce_buffer(
         with lock:
             in_use.discard(bounce.ctypes.data)
 
-    mixes = reading([mix(0, 1, rows=1), mix(2, 3, rows=1)], column, threads=2, past_cache=True)
+    fills = reading([fill(0, 1, rows=1), fill(2, 3, rows=1)], column, threads=2, past_cache=True)
     monkeypatch.setattr(raw_files, "_read_pages", note)
-    np.testing.assert_array_equal(np.concatenate([rows for _, (rows,) in mixes]), values)
+    np.testing.assert_array_equal(np.concatenate([rows for _, (rows,) in fills]), values)
     assert not shared
     assert next_mix.is_set()
 
 
 def test_room_is_aligned_and_of_the_shape_of_the_rows(column: Column) -> None:
     for count in range(1, 5):
-        room = make_room(column, count)
+        room = make_buffer(column, count)
         assert room.shape == (count, 4)
         assert room.dtype == column.dtype
         assert room.ctypes.data % 64 == 0

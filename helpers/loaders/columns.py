@@ -17,7 +17,7 @@ import torch
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from helpers.reading.identity import Identity, check_unchanged, identify
+from helpers.loaders.identity import Identity, check_unchanged, identify
 
 Rows = NDArray[Any]
 

@@ -7,8 +7,8 @@ import pytest
 
 from helpers.records import Outcome
 from helpers.running.child import Result
-from helpers.running.verdicts import judge
-from helpers.running.watch import Verdict
+from helpers.running.outcomes import find_outcome
+from helpers.running.watch import WatchReport
 
 FINISHED, RAISED = Result(value=1), Result(error="ValueError: no")
 FAULT = """Fatal Python error: Segmentation fault
@@ -19,34 +19,36 @@ Current thread 0x1 (most recent call first):
 """
 
 
-def verdict(reason: str = "", kernel_kills: int | None = 0) -> Verdict:
-    return Verdict(reason, kernel_kills, all_gone=True, cpu_seconds=0.1)
+def report(reason: str = "", kernel_kills: int | None = 0) -> WatchReport:
+    return WatchReport(reason, kernel_kills, all_gone=True, cpu_seconds=0.1)
 
 
 @pytest.mark.parametrize(
     ("seen", "result", "code", "outcome"),
     [
-        (verdict(), FINISHED, 0, Outcome.FINISHED),
-        (verdict(), RAISED, 0, Outcome.RAISED),
-        (verdict(kernel_kills=1), None, -9, Outcome.KILLED),
-        (verdict(kernel_kills=1), RAISED, 0, Outcome.KILLED),  # a worker was killed
-        (verdict(kernel_kills=1), FINISHED, 0, Outcome.FINISHED),  # and was not missed
-        (verdict("over budget"), None, -9, Outcome.KILLED),
-        (verdict("over budget"), FINISHED, -9, Outcome.FINISHED),  # it had just finished
-        (verdict(kernel_kills=None), None, -9, Outcome.KILLED),  # the count went with its scope
-        (verdict(kernel_kills=None), None, -11, Outcome.CRASHED),
-        (verdict(kernel_kills=None), RAISED, 0, Outcome.RAISED),
-        (verdict("timed out"), None, -9, Outcome.TIMED_OUT),
-        (verdict("stopped"), None, -9, Outcome.STOPPED),
-        (verdict(), None, -9, Outcome.CRASHED),
-        (verdict(), None, 3, Outcome.CRASHED),
+        (report(), FINISHED, 0, Outcome.FINISHED),
+        (report(), RAISED, 0, Outcome.RAISED),
+        (report(kernel_kills=1), None, -9, Outcome.KILLED),
+        (report(kernel_kills=1), RAISED, 0, Outcome.KILLED),  # a worker was killed
+        (report(kernel_kills=1), FINISHED, 0, Outcome.FINISHED),  # and was not missed
+        (report("over budget"), None, -9, Outcome.KILLED),
+        (report("over budget"), FINISHED, -9, Outcome.FINISHED),  # it had just finished
+        (report(kernel_kills=None), None, -9, Outcome.KILLED),  # the count went with its scope
+        (report(kernel_kills=None), None, -11, Outcome.CRASHED),
+        (report(kernel_kills=None), RAISED, 0, Outcome.RAISED),
+        (report("timed out"), None, -9, Outcome.TIMED_OUT),
+        (report("stopped"), None, -9, Outcome.STOPPED),
+        (report(), None, -9, Outcome.CRASHED),
+        (report(), None, 3, Outcome.CRASHED),
         (None, FINISHED, 0, Outcome.CRASHED),
     ],
 )
 def test_every_ending_has_its_outcome(
-    seen: Verdict | None, result: Result | None, code: int, outcome: Outcome
+    seen: WatchReport | None, result: Result | None, code: int, outcome: Outcome
 ) -> None:
-    assert judge(seen, result, code=code, stderr="", watcher_stderr="", timeout=1)[0] is outcome
+    assert (
+        find_outcome(seen, result, code=code, stderr="", watcher_stderr="", timeout=1)[0] is outcome
+    )
 
 
 @pytest.mark.parametrize(
@@ -57,7 +59,7 @@ def test_every_ending_has_its_outcome(
             {"seen": None, "watcher_stderr": "Traceback\nOSError: no"},
             "the watcher died (OSError: no), and nothing held the budget: run again",
         ),
-        ({"seen": verdict("timed out"), "timeout": 2.5}, "not finished after 2.5 s"),
+        ({"seen": report("timed out"), "timeout": 2.5}, "not finished after 2.5 s"),
         ({"code": 3}, "the process left without a result (exit code 3)"),
         (
             {"code": 1, "stderr": "Traceback\nOSError: no space left\n\n"},
@@ -73,27 +75,27 @@ def test_every_ending_has_its_outcome(
 )
 def test_every_failure_has_its_words(given: dict[str, Any], words: str) -> None:
     settled: dict[str, Any] = {
-        "seen": verdict(),
+        "seen": report(),
         "result": None,
         "code": 0,
         "stderr": "",
         "watcher_stderr": "",
     }
     settled = settled | {"timeout": 1.0} | given
-    assert judge(settled.pop("seen"), settled.pop("result"), **settled)[1] == words
+    assert find_outcome(settled.pop("seen"), settled.pop("result"), **settled)[1] == words
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGRTMIN"), reason="no real-time signals here")
 def test_a_signal_without_a_name_has_its_number() -> None:
     number = signal.SIGRTMIN + 6
-    words = judge(verdict(), None, code=-number, stderr="", watcher_stderr="", timeout=1)[1]
+    words = find_outcome(report(), None, code=-number, stderr="", watcher_stderr="", timeout=1)[1]
     assert words.startswith(f"signal {number}")
 
 
 def test_where_there_is_no_sigkill_a_lost_count_is_no_kill(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(signal, "SIGKILL")  # Windows
-    seen = verdict(kernel_kills=None)
+    seen = report(kernel_kills=None)
     assert (
-        judge(seen, None, code=3221225477, stderr="", watcher_stderr="", timeout=1)[0]
+        find_outcome(seen, None, code=3221225477, stderr="", watcher_stderr="", timeout=1)[0]
         is Outcome.CRASHED
     )

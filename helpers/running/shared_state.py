@@ -1,4 +1,4 @@
-"""The board of one experiment: a few numbers that the child writes and the watcher reads."""
+"""The shared state of one experiment: a few numbers that the child writes and the watcher reads."""
 
 import mmap
 import time
@@ -7,11 +7,11 @@ from pathlib import Path
 
 from helpers.records import Counters
 
-BOARD_VARIABLE = "LARGER_THAN_RAM_BOARD"  # names the board's file; set by a run for its child
+STATE_VARIABLE = "LARGER_THAN_RAM_STATE"  # names the state's file; set by a run for its child
 
 
 class Phase(IntEnum):
-    """Where the child stands, as it says on its board."""
+    """Where the child stands, as it says itself."""
 
     STARTING = 0
     READY = 1  # imports are done: the watcher may take the baseline
@@ -20,7 +20,7 @@ class Phase(IntEnum):
     LEAVE = 4  # the watcher has it: the child may end
 
 
-class Board:
+class SharedState:
     """A few numbers in a file mapped by the child, which writes, and the watcher, which reads.
 
     Every field is one aligned 8-byte word with one writer, so no lock is needed. A file and not
@@ -36,7 +36,7 @@ class Board:
         self._floats = memoryview(self._map).cast("d")
 
     @classmethod
-    def create(cls, path: Path) -> "Board":
+    def create(cls, path: Path) -> "SharedState":
         """Make the file, all zeros, and map it."""
         path.write_bytes(bytes(cls.SIZE))
         return cls(path)

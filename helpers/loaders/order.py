@@ -1,15 +1,15 @@
 """Shuffling data larger than RAM: a sampler for files that can be indexed, a buffer for streams.
 
-    batches = BlockShuffleSampler(len(dataset), batch_size=256, block_rows=512, mixed_blocks=32)
+    batches = BlockShuffleSampler(len(dataset), batch_size=256, block_rows=512, buffer_blocks=32)
     loader = DataLoader(dataset, batch_sampler=batches)
     for epoch in range(10):
         batches.set_epoch(epoch)
         for rows, labels in loader:
             ...
 
-Datasets that take lists of indices (`helpers.datasets`) are faster with ready batches:
+Datasets that take lists of indices (`helpers.loaders.datasets`) are faster with ready batches:
 DataLoader(dataset, sampler=batches, batch_size=None). Faster still are the threads of
-`helpers.blocks`, which read in such an order. How well it mixes: `helpers.mixing`.
+`helpers.loaders.blocks`, which read in such an order. How well it mixes: `helpers.loaders.mixing`.
 """
 
 import random
@@ -25,26 +25,26 @@ from torch.utils.data import IterableDataset, Sampler, get_worker_info
 
 Item = TypeVar("Item")
 Indices = NDArray[np.int64]
-Run = tuple[int, int]  # rows of the file: the first one, and the one behind the last
+RowRange = tuple[int, int]  # rows of the file: the first one, and the one behind the last
 
 
 @dataclass(frozen=True, slots=True)
-class Mix:
-    """Rows that are in memory together, and are handed out in batches."""
+class Fill:
+    """One filling of the shuffle buffer: rows in memory together, handed out in batches."""
 
-    runs: list[Run]  # ascending, for the disk's sake
+    ranges: list[RowRange]  # ascending, for the disk's sake
     edges: list[int]  # where its batches begin among its shuffled rows, and where the last one ends
     key: tuple[int, ...]  # the seed of its shuffle
 
     def batches(self) -> list[Indices]:
-        """Return the places of each batch among the rows of all runs, laid end to end."""
-        rows = sum(stop - start for start, stop in self.runs)
+        """Return the places of each batch among the rows of all ranges, laid end to end."""
+        rows = sum(stop - start for start, stop in self.ranges)
         shuffled = np.random.default_rng(self.key).permutation(rows)
         return np.split(shuffled, self.edges)[1:-1]
 
     def indices(self) -> Iterator[Indices]:
         """Yield the row numbers of each batch."""
-        rows = np.concatenate([np.arange(*run) for run in self.runs])
+        rows = np.concatenate([np.arange(*row_range) for row_range in self.ranges])
         return (rows[places] for places in self.batches())
 
 
@@ -53,10 +53,11 @@ class BlockShuffleSampler(Sampler[list[int]]):
     """Batches of indices: the file's blocks in random order, the rows of several blocks mixed.
 
     The shuffled blocks are laid end to end, and ranks, which train together, cut this line into
-    shares with equal numbers of batches. A share is gone through a *mix* at a time: as many whole
-    batches as `mixed_blocks` hold, whose rows are shuffled together.
+    shares with equal numbers of batches. A share is gone through one *fill* of the
+    shuffle buffer at a time: as many whole batches as `buffer_blocks` hold, whose rows are shuffled
+    together.
 
-    >>> list(BlockShuffleSampler(12, batch_size=3, block_rows=2, mixed_blocks=3))
+    >>> list(BlockShuffleSampler(12, batch_size=3, block_rows=2, buffer_blocks=3))
     [[5, 10, 11], [7, 6, 4], [1, 8, 3], [0, 2, 9]]
 
     Large blocks are read at the disk's speed; many mixed blocks make batches as varied as a full
@@ -69,7 +70,7 @@ class BlockShuffleSampler(Sampler[list[int]]):
     _: KW_ONLY
     batch_size: int = 256
     block_rows: int = 512
-    mixed_blocks: int = 32
+    buffer_blocks: int = 32
     seed: int = 0
     epoch: int = 0
     drop_last: bool = False
@@ -93,21 +94,21 @@ class BlockShuffleSampler(Sampler[list[int]]):
 
     def __iter__(self) -> Iterator[list[int]]:
         settled = replace(self)  # `set_epoch` is for the next iteration
-        return (batch.tolist() for mix in settled.mixes() for batch in mix.indices())
+        return (batch.tolist() for fill in settled.fills() for batch in fill.indices())
 
     @property
     def blocks(self) -> int:
         """Return the number of blocks in the file; the last may be short."""
         return -(-self.rows // self.block_rows)
 
-    def mixes(self, start: int = 0) -> Iterator[Mix]:
-        """Yield the mixes of this rank, all of about the same size, without its first batches."""
+    def fills(self, start: int = 0) -> Iterator[Fill]:
+        """Yield the fills of this rank, all of about the same size, without its first batches."""
         order = np.random.default_rng((self.seed, self.epoch, 0)).permutation(self.blocks)
         starts = order * self.block_rows
         stops = np.minimum(starts + self.block_rows, self.rows)
         ends = np.cumsum(stops - starts)  # of each block, on the line
         begins = ends - (stops - starts)
-        most = self.mixed_blocks * self.block_rows // self.batch_size  # batches in a mix
+        most = self.buffer_blocks * self.block_rows // self.batch_size  # batches in a fill
         count = -(-len(self) // most)
         for number in range(count):
             first, behind = (len(self) * edge // count for edge in (number, number + 1))
@@ -116,10 +117,10 @@ class BlockShuffleSampler(Sampler[list[int]]):
             begin, end = self._begin_of(first), self._begin_of(behind)
             low, high = np.searchsorted(ends, [begin, end - 1], "right")
             mixed = slice(low, high + 1)
-            # Of a block across the edge of a mix only one part belongs to it.
+            # Of a block across the edge of a fill only one part belongs to it.
             heads = starts[mixed] + np.maximum(begin - begins[mixed], 0)
             tails = stops[mixed] - np.maximum(ends[mixed] - end, 0)
-            yield Mix(
+            yield Fill(
                 sorted(zip(heads.tolist(), tails.tolist(), strict=True)),
                 [self._begin_of(batch) - begin for batch in range(max(first, start), behind + 1)],
                 (self.seed, self.epoch, 1 + begin),
@@ -137,7 +138,7 @@ class BlockShuffleSampler(Sampler[list[int]]):
 
     def _mistakes(self) -> Iterator[tuple[bool, str]]:
         """Yield what may be wrong, one by one: each may rest on what was right before."""
-        for name in ("rows", "batch_size", "block_rows", "mixed_blocks", "ranks"):
+        for name in ("rows", "batch_size", "block_rows", "buffer_blocks", "ranks"):
             value = getattr(self, name)
             yield value < 1, f"{name}={value}: pass 1 or more"
         rows, ranks = self.rows, self.ranks
@@ -155,9 +156,9 @@ class BlockShuffleSampler(Sampler[list[int]]):
             f"{ranks} ranks cannot share {self.blocks} blocks: pass fewer, or smaller block_rows",
         )
         yield (
-            self.batch_size > self.mixed_blocks * self.block_rows,
-            f"batch_size={self.batch_size} is more than {self.mixed_blocks} mixed blocks of "
-            f"{self.block_rows} rows: pass a larger mixed_blocks",
+            self.batch_size > self.buffer_blocks * self.block_rows,
+            f"batch_size={self.batch_size} is more than {self.buffer_blocks} mixed blocks of "
+            f"{self.block_rows} rows: pass a larger buffer_blocks",
         )
         yield (
             self.batch_size == 1 and rows % ranks > 0 and not self.drop_last,

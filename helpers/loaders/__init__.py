@@ -1,0 +1,1 @@
+"""From a file larger than RAM to shuffled batches: checked files, blocks read ahead, rows mixed."""

@@ -1,0 +1,223 @@
+"""A warm sandbox: started early, used once, and put away without a trace."""
+
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import leftovers
+import pytest
+
+from helpers import budget
+from helpers.budget import Group
+from helpers.running import sandbox as spare_module
+from helpers.running import warm_pool as pool_module
+from helpers.running.child import Request
+from helpers.running.sandbox import FOLDER_PREFIX, LAST_BYTES, Sandbox
+from helpers.running.warm_pool import WarmPool, sweep
+
+
+@pytest.fixture
+def pool() -> Iterator[WarmPool]:
+    """A pool of our own."""
+    pool = WarmPool()
+    yield pool
+    pool.clear()
+
+
+def test_a_spare_waits_with_torch_imported(pool: WarmPool) -> None:
+    pool.warm_up()
+    sandbox = pool.waiting
+    assert sandbox is not None
+    assert sandbox.is_ready()
+    taken = pool.take()
+    try:
+        assert taken is sandbox
+        assert (sandbox.folder / "warm").exists()
+        assert sandbox.is_ready()
+        assert pool.waiting is None
+    finally:
+        sandbox.put_away()
+    assert not sandbox.is_ready()
+    sandbox.put_away()  # a second time is no error
+
+
+def test_one_spare_is_enough(pool: WarmPool) -> None:
+    pool.warm_up()
+    first = pool.waiting
+    pool.warm_up()
+    assert pool.waiting is first
+
+
+@pytest.mark.parametrize("name", ["process", "watcher"])
+def test_a_spare_that_has_died_is_replaced(pool: WarmPool, name: str) -> None:
+    pool.warm_up()
+    first = pool.waiting
+    process = getattr(first, name)
+    process.kill()
+    process.wait()
+    pool.warm_up()
+    assert pool.waiting is not first
+    assert first is not None
+    assert not first.folder.exists()
+
+
+def test_a_spare_of_another_enforcer_is_replaced(
+    pool: WarmPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool.warm_up()
+    first = pool.waiting
+    monkeypatch.setenv("LARGER_THAN_RAM_ENFORCER", "watcher")
+    pool.warm_up()
+    assert pool.waiting is not first
+    assert pool.waiting is not None
+    assert pool.waiting.group is None
+
+
+def test_a_forked_process_leaves_its_parents_spare_alone(pool: WarmPool) -> None:
+    pool.warm_up()
+    parents = pool.waiting
+    owner, pool._owner = pool._owner, os.getppid()  # as a fork sees it
+    pool.clear()
+    pool._owner = owner
+    assert parents is not None
+    assert parents.is_ready()
+    parents.put_away()
+
+
+def test_a_child_that_cannot_import_torch_says_why(
+    pool: WarmPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "torch.py").write_text("raise ImportError('libtorch is broken')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(RuntimeError, match=r"import torch: [\s\S]*libtorch is broken"):
+        pool.take()
+
+
+def test_a_spare_that_fails_to_warm_up_is_replaced_once(
+    pool: WarmPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warm, failed = Sandbox.wait_until_warm, list[Sandbox]()
+
+    def fail_once(sandbox: Sandbox) -> None:
+        if not failed:
+            failed.append(sandbox)
+            raise RuntimeError("a library did not load")
+        warm(sandbox)
+
+    monkeypatch.setattr(Sandbox, "wait_until_warm", fail_once)
+    sandbox = pool.take()
+    try:
+        assert sandbox is not failed[0]
+        assert not failed[0].folder.exists()
+    finally:
+        sandbox.put_away()
+
+
+def test_a_child_that_never_gets_warm_is_given_up(
+    pool: WarmPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spare_module, "IMPORT_SECONDS", 0.0)
+    with pytest.raises(RuntimeError, match="could not import torch: exit code None"):
+        pool.take()
+
+
+@pytest.mark.parametrize("name", ["_start_child", "_start_watcher"])
+@pytest.mark.parametrize("error", [OSError(11, "no more processes"), KeyboardInterrupt()])
+def test_half_a_spare_is_put_away(
+    pool: WarmPool, monkeypatch: pytest.MonkeyPatch, name: str, error: BaseException
+) -> None:
+    before = leftovers.traces()
+
+    def fail(_: Sandbox) -> Any:
+        raise error
+
+    monkeypatch.setattr(Sandbox, name, fail)
+    with pytest.raises(type(error)):
+        pool.warm_up()
+    assert pool.waiting is None
+    assert leftovers.left_since(before) == []
+
+
+def test_an_enforcer_that_nobody_has_leaves_nothing(
+    pool: WarmPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = leftovers.traces()
+    monkeypatch.setenv("LARGER_THAN_RAM_ENFORCER", "nobody")
+    with pytest.raises(ValueError, match="LARGER_THAN_RAM_ENFORCER is 'nobody'"):
+        pool.warm_up()
+    assert leftovers.left_since(before) == []
+
+
+def test_of_what_was_written_the_last_lines_are_read(pool: WarmPool) -> None:
+    pool.warm_up()
+    sandbox = pool.waiting
+    assert sandbox is not None
+    assert sandbox.read("stdout") == ""
+    assert sandbox.read("nothing of that name") == ""
+    (sandbox.folder / "stdout").write_text("first\n" + "x" * LAST_BYTES + "\nlast \N{SNOWMAN}\n")
+    assert sandbox.read("stdout", lines=1) == "last \N{SNOWMAN}"
+    assert "first" not in sandbox.read("stdout")
+    (sandbox.folder / "stdout").write_bytes(b"\xff broken\n")
+    assert sandbox.read("stdout") == "\N{REPLACEMENT CHARACTER} broken"
+
+
+def test_an_order_for_a_child_that_died_is_no_error(pool: WarmPool) -> None:
+    pool.warm_up()
+    sandbox = pool.waiting
+    assert sandbox is not None
+    sandbox.process.kill()
+    sandbox.process.wait()
+    sandbox.give(Request(pickle.dumps("x" * 2**20), [], "", {}, "spawn"))
+    sandbox.tell_watcher("over")
+    sandbox.watcher.wait(timeout=60)
+    sandbox.tell_watcher("over")
+
+
+@pytest.mark.parametrize("can_be_set", [True, False])
+def test_a_child_in_a_scope_is_held_by_the_scopes_group(
+    pool: WarmPool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, can_be_set: bool
+) -> None:
+    """As systemd-run does, `env` becomes the program that it starts."""
+    group = Group(tmp_path, 2) if can_be_set else None
+    monkeypatch.setattr(spare_module, "make_group", lambda: None)
+    monkeypatch.setattr(spare_module, "scope_command", lambda: ["env", "--"])
+    monkeypatch.setattr(spare_module, "group_of", lambda pid: group)
+    sandbox = pool.take()
+    assert sandbox.group == group
+    assert sandbox.task().version == (2 if can_be_set else 0)
+    sandbox.group = None  # it was made up
+    sandbox.put_away()
+
+
+def test_a_sweep_removes_folders_whose_kernel_is_gone_and_no_others() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        pass
+    top = Path(tempfile.gettempdir())
+    dead = top / f"{FOLDER_PREFIX}{gone.pid}-abc"
+    kept = [top / f"{FOLDER_PREFIX}{os.getpid()}-abc", top / f"{FOLDER_PREFIX}x-abc"]
+    for folder in (dead, *kept):
+        folder.mkdir()
+    sweep()
+    assert not dead.exists()
+    for folder in kept:
+        folder.rmdir()
+
+
+def test_the_first_spare_of_a_kernel_sweeps(
+    pool: WarmPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swept = []
+    monkeypatch.setattr(pool_module, "sweep", lambda: swept.append(True))
+    pool.warm_up()
+    pool.clear()
+    pool.warm_up()
+    assert swept == [True]
+
+
+def test_the_modules_names_are_the_budgets() -> None:
+    assert FOLDER_PREFIX.startswith(budget.PREFIX)
