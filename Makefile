@@ -31,8 +31,9 @@ $(ready): pyproject.toml constraints.txt
 	$(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test]'
 	@touch $@
 
+# Jupyter wants to be told that root is meant: in a plain container there is nobody else.
 lab: $(ready)
-	$(bin)/jupyter lab notebooks/00_start_here.ipynb
+	$(bin)/python -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_OPTIONS) notebooks/00_start_here.ipynb
 
 test: $(ready)
 	$(bin)/python -m pytest

@@ -53,12 +53,12 @@ def _versions() -> Iterator[Row]:
         project = metadata.metadata(PROJECT)
         requirements = [Requirement(line) for line in metadata.requires(PROJECT) or ()]
     except metadata.PackageNotFoundError:
-        hint = "run `make lab`, or `python -m pip install -e .` in the project's folder"
+        hint = "run `make lab`, or `python -m pip install -e '.[workshop]'` in the project's folder"
         yield Row(PROJECT, "not installed", State.FIX, hint)
         return
     yield _python(platform.python_version(), project["Requires-Python"])
-    for requirement in requirements:
-        if requirement.name in PACKAGES and requirement.marker is None:
+    for requirement in sorted(requirements, key=lambda each: each.name):
+        if requirement.name in PACKAGES:
             yield _package(requirement)
 
 
@@ -70,7 +70,8 @@ def _python(version: str, wanted: str) -> Row:
 
 
 def _package(requirement: Requirement) -> Row:
-    name, install = requirement.name, f"python -m pip install '{requirement}'"
+    name = requirement.name
+    install = f"python -m pip install '{name}{requirement.specifier}'"
     try:
         version = metadata.version(name)
     except metadata.PackageNotFoundError:

@@ -4,6 +4,7 @@ The rules stand in notebook_rules.py, which also says how cells are tagged; here
 `-m "not notebook"` leaves out what executes a lesson.
 """
 
+import ast
 from functools import cache
 from multiprocessing import get_all_start_methods
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from evidence_swap import swap_problems
 from format_notebooks import canonical
 from notebook_rules import exercise_problems, lesson_problems, link_problems, style_problems
-from notebook_tools import all_notebooks, execute, read
+from notebook_tools import all_notebooks, code_cells, execute, python_source, read, tags
 
 NOTEBOOKS = all_notebooks()
 LESSONS = [path for path in NOTEBOOKS if not path.name.startswith("00")]
@@ -49,6 +50,15 @@ def test_a_lesson_has_failure_cure_evidence_and_exercises(path: Path) -> None:
 @every_notebook
 def test_links_lead_somewhere(path: Path) -> None:
     assert list(link_problems(read(path), path.parent)) == []
+
+
+def test_a_class_that_two_lessons_show_is_the_same_in_both() -> None:
+    shown: dict[str, str] = {}
+    for cell in (cell for path in LESSONS for cell in code_cells(read(path))):
+        if not tags(cell) & {"exercise", "solution"}:
+            for node in ast.parse(python_source(cell)).body:
+                if isinstance(node, ast.ClassDef):
+                    assert shown.setdefault(node.name, ast.dump(node)) == ast.dump(node), node.name
 
 
 @pytest.mark.notebook

@@ -19,9 +19,11 @@ def project() -> dict[str, object]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]  # type: ignore[no-any-return]
 
 
-def requirements() -> dict[str, SpecifierSet]:
-    wanted = map(Requirement, project()["dependencies"])  # type: ignore[call-overload]
-    return {CONDA_NAMES.get(each.name, each.name): each.specifier for each in wanted}
+def requirements(*extras: str) -> dict[str, SpecifierSet]:
+    """Return what these extras ask for, without the project's own extras among them."""
+    lists: dict[str, list[str]] = project()["optional-dependencies"]  # type: ignore[assignment]
+    wanted = [Requirement(line) for extra in extras for line in lists[extra]]
+    return {each.name: each.specifier for each in wanted if each.name != project()["name"]}
 
 
 def conda_requirements() -> dict[str, SpecifierSet]:
@@ -40,7 +42,9 @@ def test_environment_yml_has_the_packages_and_bounds_of_pyproject() -> None:
     conda = conda_requirements()
     assert conda.pop("python") == SpecifierSet(str(project()["requires-python"]))
     assert conda.pop("pip") == SpecifierSet()
-    assert {name: bounds for name, bounds in conda.items() if name != "pip:"} == requirements()
+    wanted = requirements("loaders", "workshop")
+    renamed = {CONDA_NAMES.get(name, name): bounds for name, bounds in wanted.items()}
+    assert {name: bounds for name, bounds in conda.items() if name != "pip:"} == renamed
 
 
 def test_environment_yml_ends_with_the_project_itself() -> None:
@@ -48,11 +52,9 @@ def test_environment_yml_ends_with_the_project_itself() -> None:
 
 
 def test_the_tested_set_lies_within_the_bounds() -> None:
-    extras = project()["optional-dependencies"]["test"]  # type: ignore[index]
     pins = constraints()
-    for requirement in map(Requirement, [*project()["dependencies"], *extras]):  # type: ignore[misc]
-        pinned = pins[requirement.name.lower().replace("-", "_")]
-        assert requirement.specifier.contains(pinned), requirement
+    for name, bounds in requirements("loaders", "workshop", "test").items():
+        assert bounds.contains(pins[name.lower().replace("-", "_")]), name
 
 
 def test_the_tested_set_is_what_runs_here() -> None:
@@ -71,6 +73,22 @@ def test_importing_a_package_imports_nothing_heavy(name: str) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert output.stdout.strip() == "[]"
+
+
+def test_the_loaders_need_no_more_than_their_own_extra(tmp_path: Path) -> None:
+    """A process that cannot import what only the workshop asks for reads a file all the same."""
+    only_there = requirements("workshop").keys() | {"IPython", "ipykernel", "memory_profiler"}
+    code = f"""
+import sys
+for name in {sorted(name.replace("-", "_") for name in only_there)}:
+    sys.modules[name] = None
+import numpy, torch
+from helpers import BlockShuffleSampler, NpyDataset, ShuffledBlocks, ShuffleBuffer
+from data_gen import ensure
+path = ensure("npy", {str(tmp_path)!r}, rows=1000, progress=False).rows_path
+assert sum(len(rows) for rows in ShuffledBlocks(path)) == len(NpyDataset(path)) == 1000
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
 
 
 def test_every_public_helper_loads_and_is_not_a_module() -> None:
@@ -120,3 +138,10 @@ def test_no_file_carries_a_path_of_one_machine_or_a_registry() -> None:
         if path.is_file() and path.suffix in {".py", ".ipynb", ".md", ".yml", ".toml", ".txt", ""}:
             found = re.search("|".join(words), path.read_text(encoding="utf-8"))
             assert not found, f"{name} carries {found[0] if found else ''}"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
+def test_readme_and_guide_list_every_notebook(path: Path) -> None:
+    assert f"(notebooks/{path.name})" in (ROOT / "README.md").read_text()
+    guide = (ROOT / "notebooks" / "instructor_guide.md").read_text()
+    assert re.search(rf"^## {path.name[:2]} · ", guide, re.MULTILINE)
