@@ -31,9 +31,11 @@ $(ready): pyproject.toml constraints.txt
 	$(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test]'
 	@touch $@
 
+# On copies: what is written in them survives an update of the lessons, and hinders none.
 # Jupyter wants to be told that root is meant: in a plain container there is nobody else.
 lab: $(ready)
-	$(bin)/python -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_OPTIONS) notebooks/00_start_here.ipynb
+	$(bin)/python -m helpers.cells.working_copies notebooks my_notebooks
+	$(bin)/python -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_OPTIONS) my_notebooks/00_start_here.ipynb
 
 test: $(ready)
 	$(bin)/python -m pytest
@@ -51,4 +53,4 @@ check: $(ready)
 	$(bin)/mypy
 
 clean:
-	rm -rf .venv build .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info notebooks/.lesson_modules
+	rm -rf .venv build .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info notebooks/.lesson_modules my_notebooks/.lesson_modules

@@ -3,7 +3,7 @@
     run an experiment       experiment, records, progress, budget, memory   (running/, system/)
     see it                  live, plots, predictions                        (drawing/)
     disks and machines      page_cache, disk, machine, scales
-    in a notebook           extension, importable, checks                   (cells/)
+    in a notebook           extension, importable, checks, evidence         (cells/)
     from a file to batches  loaders/
 
 What stands behind a line of modules is in the folders named beside it. A DataLoader worker that
@@ -23,13 +23,18 @@ if TYPE_CHECKING:
     from helpers.checks import check_value as check_value
     from helpers.disk import read_ahead_bytes as read_ahead_bytes
     from helpers.disk import sequential_read as sequential_read
+    from helpers.drawing.mechanisms import draw_double_charge as draw_double_charge
+    from helpers.drawing.mechanisms import draw_pickled_map as draw_pickled_map
+    from helpers.drawing.mechanisms import draw_read_ahead as draw_read_ahead
     from helpers.drawing.sweeps import sweep as sweep
+    from helpers.evidence import shown as shown
     from helpers.experiment import run as run
     from helpers.extension import load_ipython_extension as load_ipython_extension
     from helpers.loaders.blocks import ShuffledBlocks as ShuffledBlocks
     from helpers.loaders.datasets import Hdf5Dataset as Hdf5Dataset
     from helpers.loaders.datasets import Labelled as Labelled
     from helpers.loaders.datasets import NpyDataset as NpyDataset
+    from helpers.loaders.mixing import distinct_labels as distinct_labels
     from helpers.loaders.order import BlockShuffleSampler as BlockShuffleSampler
     from helpers.loaders.order import ShuffleBuffer as ShuffleBuffer
     from helpers.machine import check_machine as check_machine
@@ -47,6 +52,10 @@ _HOMES = {
     "check_dataset": "checks",
     "check_machine": "machine",
     "check_value": "checks",
+    "distinct_labels": "loaders.mixing",
+    "draw_double_charge": "drawing.mechanisms",
+    "draw_pickled_map": "drawing.mechanisms",
+    "draw_read_ahead": "drawing.mechanisms",
     "enforcement": "budget",
     "evict": "page_cache",
     "format_bytes": "units",
@@ -59,6 +68,7 @@ _HOMES = {
     "run": "experiment",
     "scale": "scales",
     "sequential_read": "disk",
+    "shown": "evidence",
     "ShuffleBuffer": "loaders.order",
     "ShuffledBlocks": "loaders.blocks",
     "sweep": "drawing.sweeps",

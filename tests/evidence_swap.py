@@ -1,16 +1,15 @@
 """The evidence swap: with the cure in the bad one's place, the evidence must fail.
 
-A lesson names its swaps in the notebook's metadata:
+A lesson names its swaps in the notebook's metadata, and which claims each must break:
 
-    {"larger_than_ram": {"swaps": [{"bad": "LoadsEverything", "cured": "OpensLazily"}]}}
+    {"larger_than_ram": {"swaps": [
+        {"bad": "LoadsEverything", "cured": "OpensLazily", "breaks": ["np.load dies"]}]}}
 
-and every `assert` in a cell tagged `evidence` has a comment. `# swap: LoadsEverything`: it must
-fail when that class is swapped (commas part several names). `# holds for both`: it must not.
-All swaps are made in one variant of the notebook, so that it runs once.
+A cell tagged `evidence` says its claims with `shown("np.load dies", ...)`. A claim that no swap
+breaks must hold for both. All swaps are made in one variant of the notebook, so that it runs once.
 """
 
 import ast
-import re
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -21,7 +20,6 @@ import nbformat
 from definition_swap import SwapError, pieces_of, replace_definition, top_level
 from notebook_tools import execute, python_source, read, tags
 
-_COMMENT = re.compile(r"#\s*(?:swap:(?P<names>[\w, ]+)|holds for both)")
 _LEFT_OUT = {"exercise", "check", "solution"}
 _ANY_ERROR = "raises-exception"  # nbclient goes on after a cell with this tag
 
@@ -31,16 +29,12 @@ class Statement:
     """One statement of an evidence cell. `swaps` are the bad names whose swap must break it."""
 
     text: str
-    swaps: frozenset[str]
-
-    @property
-    def is_assertion(self) -> bool:
-        """Return whether it asserts something."""
-        return self.text.startswith("assert")
+    claim: str = ""  # of `shown`; "" where it only prepares
+    swaps: frozenset[str] = frozenset()
 
     def problem(self, error: str | None) -> str | None:
         """Return what is wrong with it, given the type of error that it ended with."""
-        line = self.text.splitlines()[0]
+        line = self.claim or self.text.splitlines()[0]
         if self.swaps and error is None:
             return f"vacuous: `{line}` holds with the cure in place of {', '.join(self.swaps)}"
         if self.swaps and error != "AssertionError":
@@ -78,39 +72,52 @@ def swapped(notebook: Any) -> tuple[Any, list[Statement]]:
     cells: list[Any] = []
     for cell in variant.cells:
         if "evidence" in tags(cell):
-            new = evidence_statements(cell)
+            new = evidence_statements(cell, swaps)
             statements += new
             cells += [_statement_cell(statement) for statement in new]
         else:
             cells.append(_may_have_nothing_to_show(cell))
     variant.cells = cells
-    _check_coverage(statements, [swap["bad"] for swap in swaps])
+    _check_coverage(statements, swaps)
     return variant, statements
 
 
-def evidence_statements(cell: Any) -> list[Statement]:
-    """Return the statements of an evidence cell, each with the swaps that its comment names."""
+def evidence_statements(cell: Any, swaps: Sequence[Any]) -> list[Statement]:
+    """Return the statements of an evidence cell, each with the swaps that must break it."""
     statements = []
     for node, text in top_level(cell):
-        comment = _COMMENT.search(text)
-        if isinstance(node, ast.Assert) and comment is None:
-            raise SwapError(f"`{text}` needs a comment: `# swap: Name` or `# holds for both`")
-        names = (comment["names"] or "") if comment and isinstance(node, ast.Assert) else ""
-        statements.append(Statement(text, frozenset(re.findall(r"\w+", names))))
+        if isinstance(node, ast.Assert):
+            raise SwapError(f"`{text}` says nothing when it holds: write shown(claim, ...)")
+        claim = _claim(node)
+        breaking = frozenset(swap["bad"] for swap in swaps if claim in swap["breaks"])
+        statements.append(Statement(text, claim, breaking))
     return statements
 
 
-def _check_coverage(statements: Sequence[Statement], bad: list[str]) -> None:
-    named = frozenset().union(*(statement.swaps for statement in statements))
-    for name in bad:
-        if name not in named:
-            raise SwapError(f"no assertion is to fail when {name} is swapped: add one")
-    for name in sorted(named - set(bad)):
-        raise SwapError(f"the evidence names {name}, which is not among the swaps: {bad}")
+def _claim(node: ast.stmt) -> str:
+    """Return the claim of a call of `shown`, else ''."""
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
+        return ""
+    function, (first, *_) = node.value.func, (*node.value.args, None)
+    if not isinstance(function, ast.Name) or function.id != "shown":
+        return ""
+    if not isinstance(first, ast.Constant):
+        raise SwapError(f"`{ast.unparse(node)}` needs its claim as a plain string")
+    return str(first.value)
+
+
+def _check_coverage(statements: Sequence[Statement], swaps: Sequence[Any]) -> None:
+    claims = {statement.claim for statement in statements}
+    for swap in swaps:
+        if not swap["breaks"]:
+            raise SwapError(f"no claim is to fail when {swap['bad']} is swapped: add one")
+        for claim in swap["breaks"]:
+            if claim not in claims:
+                raise SwapError(f"{swap['bad']} breaks {claim!r}, which the evidence does not say")
 
 
 def _statement_cell(statement: Statement) -> Any:
-    marks = ["evidence", _ANY_ERROR] if statement.is_assertion else ["evidence"]
+    marks = ["evidence", _ANY_ERROR] if statement.claim else ["evidence"]
     return nbformat.v4.new_code_cell(statement.text, metadata={"tags": marks})
 
 

@@ -37,8 +37,12 @@ def notebook(*cells: Any, **metadata: Any) -> Any:
     return nbformat.v4.new_notebook(cells=list(cells), metadata=metadata)
 
 
-def swaps(*pairs: tuple[str, str]) -> dict[str, Any]:
-    return {"swaps": [{"bad": bad, "cured": cured} for bad, cured in pairs]}
+def swaps(*named: tuple[str, ...]) -> dict[str, Any]:
+    """Return swaps of a bad name, a cured one, and the claims that this must break."""
+    names = [(bad, cured, claims) for bad, cured, *claims in named]
+    return {
+        "swaps": [{"bad": bad, "cured": cured, "breaks": claims} for bad, cured, claims in names]
+    }
 
 
 # --- executing ---------------------------------------------------------------------------------
@@ -318,12 +322,13 @@ def test_a_link_that_leads_nowhere_is_named(tmp_path: Path, link: str, problem: 
 BAD = "class Bad:\n    size = 100"
 CURED = "import math\n\nSIZE = 4\n\n\nclass Cured:\n    size = math.floor(SIZE)"
 MEASURE = "bad, cured = Bad.size, Cured.size"
+SHOWN = "from helpers.evidence import shown"
 
 
 def swap(
-    tmp_path: Path, *cells: Any, pairs: tuple[tuple[str, str], ...] = (("Bad", "Cured"),)
+    tmp_path: Path, *cells: Any, pairs: tuple[tuple[str, ...], ...] = (("Bad", "Cured", "a"),)
 ) -> Any:
-    made = notebook(*cells, larger_than_ram=swaps(*pairs))
+    made = notebook(SHOWN, *cells, larger_than_ram=swaps(*pairs))
     before = json.dumps(made)
     problems = swap_problems(tmp_path / "05_x.ipynb", notebook=made)
     assert json.dumps(made) == before  # the lesson itself is not touched
@@ -331,10 +336,7 @@ def swap(
 
 
 def test_good_evidence_fails_where_it_must_and_holds_where_it_must(tmp_path: Path) -> None:
-    evidence = code(
-        "limit = 50\nassert bad > limit  # swap: Bad\nassert cured < limit  # holds for both",
-        "evidence",
-    )
+    evidence = code("limit = 50\nshown('a', bad > limit)\nshown('b', cured < limit)", "evidence")
     after = code("1 / 0")
     unfinished = code("1 / 0", "exercise")
     assert swap(tmp_path, BAD, CURED, MEASURE, unfinished, evidence, after) == []
@@ -342,31 +344,27 @@ def test_good_evidence_fails_where_it_must_and_holds_where_it_must(tmp_path: Pat
 
 def test_vacuous_evidence_is_caught(tmp_path: Path) -> None:
     evidence = code(
-        "assert bad > 1  # swap: Bad\n"
-        "assert bad > cured  # holds for both\n"
-        "assert bad.gone  # swap: Bad",
-        "evidence",
+        "shown('a', bad > 1)\nshown('b', bad > cured)\nshown('c', bad.gone)", "evidence"
     )
-    first, second, third = swap(tmp_path, BAD, CURED, MEASURE, evidence)
-    assert first.startswith("vacuous: `assert bad > 1")
+    pairs = (("Bad", "Cured", "a", "c"),)
+    first, second, third = swap(tmp_path, BAD, CURED, MEASURE, evidence, pairs=pairs)
+    assert first.startswith("vacuous: `a` holds")
     assert "should hold for both, and ended with AssertionError" in second
     assert "ended with AttributeError: it should be false, and not break" in third
 
 
 def test_all_swaps_are_made_in_one_run_and_each_breaks_its_own(tmp_path: Path) -> None:
     evidence = code(
-        "assert bad > 50  # swap: Bad\n"
-        "assert worse() > 50  # swap: worse\n"
-        "assert bad + worse() > 150  # swap: Bad, worse",
+        "shown('a', bad > 50)\nshown('b', worse() > 50)\nshown('c', bad + worse() > 150)",
         "evidence",
     )
     cells = (BAD, "def worse():\n    return 100", CURED, "def better():\n    return 2", MEASURE)
-    pairs = (("Bad", "Cured"), ("worse", "better"))
+    pairs = (("Bad", "Cured", "a", "c"), ("worse", "better", "b", "c"))
     assert swap(tmp_path, *cells, evidence, pairs=pairs) == []
 
 
 def test_a_cell_that_only_shows_may_have_nothing_to_show(tmp_path: Path) -> None:
-    evidence = code("assert bad > 50  # swap: Bad", "evidence")
+    evidence = code("shown('a', bad > 50)", "evidence")
     shows = "['what only the bad one has'][bad - 100]"
     assert swap(tmp_path, BAD, CURED, MEASURE, shows, evidence) == []
     with pytest.raises(NotebookError, match="IndexError"):
@@ -383,32 +381,30 @@ def test_the_swapped_definition_works_under_the_bad_name_in_a_module(tmp_path: P
     )
     measure = "bad, me, module = Bad.size, getattr(Bad(), 'me', lambda: 0)(), Bad.__module__"
     evidence = code(
-        "assert bad == 100  # swap: Bad\nassert not me  # swap: Bad\n"
-        "assert module == 'lesson_05_x'  # holds for both\n"
-        "assert Bad.__doc__ is None  # swap: Bad\n"
-        "assert Cured.size == 2  # holds for both",
+        "shown('a', bad == 100)\nshown('b', not me)\nshown('c', module == 'lesson_05_x')\n"
+        "shown('d', Bad.__doc__ is None)\nshown('e', Cured.size == 2)",
         "evidence",
     )
-    assert swap(tmp_path, load, bad, cured, measure, evidence) == []
+    pairs = (("Bad", "Cured", "a", "b", "d"),)
+    assert swap(tmp_path, load, bad, cured, measure, evidence, pairs=pairs) == []
 
 
 @pytest.mark.parametrize(
-    ("cells", "pairs", "problem"),
+    ("evidence", "pairs", "problem"),
     [
-        (["assert 1"], [("Bad", "Cured")], "`assert 1` needs a comment"),
-        (["assert 1  # holds for both"], [("Bad", "Cured")], "no assertion is to fail when Bad"),
-        (["assert 0  # swap: Bad, Other"], [("Bad", "Cured")], "the evidence names Other"),
-        (["assert 0  # swap: Gone"], [("Gone", "Cured")], "no class or function Gone"),
-        (["assert 0  # swap: Bad"], [("Bad", "Gone")], "no class or function Gone"),
-        (["assert 0  # swap: Bad"], [], "no swaps"),
+        ("assert 1", [("Bad", "Cured", "a")], "`assert 1` says nothing when it holds"),
+        ("shown(claim, 1)", [("Bad", "Cured", "a")], "needs its claim as a plain string"),
+        ("shown('a', 1)", [("Bad", "Cured")], "no claim is to fail when Bad is swapped"),
+        ("shown('a', 1)", [("Bad", "Cured", "b")], "Bad breaks 'b', which the evidence does not"),
+        ("shown('a', 0)", [("Gone", "Cured", "a")], "no class or function Gone"),
+        ("shown('a', 0)", [("Bad", "Gone", "a")], "no class or function Gone"),
+        ("shown('a', 0)", [], "no swaps"),
     ],
 )
 def test_swaps_that_cannot_be_understood_are_named(
-    cells: list[str], pairs: list[tuple[str, str]], problem: str
+    evidence: str, pairs: list[tuple[str, ...]], problem: str
 ) -> None:
-    made = notebook(
-        BAD, CURED, *(code(c, "evidence") for c in cells), larger_than_ram=swaps(*pairs)
-    )
+    made = notebook(BAD, CURED, code(evidence, "evidence"), larger_than_ram=swaps(*pairs))
     with pytest.raises(SwapError, match=problem):
         swapped(made)
 
@@ -417,8 +413,8 @@ def test_two_swaps_of_one_cell_are_refused() -> None:
     made = notebook(
         f"{BAD}\n\n\nclass Worse:\n    size = 1",
         CURED,
-        code("assert 0  # swap: Bad, Worse", "evidence"),
-        larger_than_ram=swaps(("Bad", "Cured"), ("Worse", "Cured")),
+        code("shown('a', 0)", "evidence"),
+        larger_than_ram=swaps(("Bad", "Cured", "a"), ("Worse", "Cured", "a")),
     )
     with pytest.raises(SwapError, match="give it its own cell"):
         swapped(made)
