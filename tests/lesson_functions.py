@@ -1,6 +1,7 @@
 """What the tests give to `run`: each function does one thing, and is named by it."""
 
 import ctypes
+import io
 import multiprocessing
 import os
 import subprocess
@@ -25,7 +26,7 @@ def say_where_we_are() -> dict[str, Any]:
         "folder": str(Path.cwd()),
         "path": list(sys.path),
         "start_method": multiprocessing.get_start_method(),
-        "variable": os.environ.get("LESSON_VARIABLE"),
+        "environment": dict(os.environ),
         "pid": os.getpid(),
     }
 
@@ -198,6 +199,43 @@ def raise_stubborn() -> NoReturn:
     raise ValueError(Stubborn())
 
 
+class LeavesError(ValueError):
+    """Ends the process that pickles it, loads it (where told), or asks what it says."""
+
+    def __init__(self, *, when_loaded: bool) -> None:
+        self.when_loaded = when_loaded
+
+    def __reduce__(self) -> Any:
+        if self.when_loaded:
+            return sys.exit, ("gone",)
+        sys.exit("gone")
+
+    def __str__(self) -> NoReturn:
+        sys.exit("gone")
+
+
+def return_what_leaves(when_loaded: bool) -> LeavesError:
+    return LeavesError(when_loaded=when_loaded)
+
+
+def raise_what_leaves() -> NoReturn:
+    raise LeavesError(when_loaded=True)
+
+
+def raise_a_long_line() -> NoReturn:
+    raise ValueError("first" + 10_000_000 * "x" + "last")
+
+
+def raise_a_name_that_is_no_text() -> NoReturn:
+    raise FileNotFoundError(os.fsdecode(b"rows-\xff.npy"))
+
+
+def use_colors() -> None:
+    import colorsys
+
+    colorsys.rgb_to_hls(1, 1, 1)
+
+
 # Streams and the like
 
 
@@ -210,6 +248,22 @@ def print_a_lot() -> None:
 def close_the_streams() -> int:
     sys.stdout.close()
     sys.stderr.close()
+    return 1
+
+
+def close_the_descriptors() -> int:
+    os.close(1)
+    os.close(2)
+    return 1
+
+
+class _LeavesWhenFlushed(io.StringIO):
+    def flush(self) -> NoReturn:
+        sys.exit("gone")
+
+
+def replace_the_streams() -> int:
+    sys.stdout = sys.stderr = _LeavesWhenFlushed()
     return 1
 
 
