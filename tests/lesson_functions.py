@@ -1,7 +1,6 @@
 """What the tests give to `run`: each function does one thing, and is named by it."""
 
 import ctypes
-import io
 import multiprocessing
 import os
 import subprocess
@@ -199,8 +198,8 @@ def raise_stubborn() -> NoReturn:
     raise ValueError(Stubborn())
 
 
-class LeavesError(ValueError):
-    """Ends the process that pickles it, loads it (where told), or asks what it says."""
+class Leaves:
+    """Ends the process that pickles it or loads it (where told)."""
 
     def __init__(self, *, when_loaded: bool) -> None:
         self.when_loaded = when_loaded
@@ -210,16 +209,9 @@ class LeavesError(ValueError):
             return sys.exit, ("gone",)
         sys.exit("gone")
 
-    def __str__(self) -> NoReturn:
-        sys.exit("gone")
 
-
-def return_what_leaves(when_loaded: bool) -> LeavesError:
-    return LeavesError(when_loaded=when_loaded)
-
-
-def raise_what_leaves() -> NoReturn:
-    raise LeavesError(when_loaded=True)
+def return_what_leaves(when_loaded: bool) -> Leaves:
+    return Leaves(when_loaded=when_loaded)
 
 
 def raise_a_long_line() -> NoReturn:
@@ -248,22 +240,6 @@ def print_a_lot() -> None:
 def close_the_streams() -> int:
     sys.stdout.close()
     sys.stderr.close()
-    return 1
-
-
-def close_the_descriptors() -> int:
-    os.close(1)
-    os.close(2)
-    return 1
-
-
-class _LeavesWhenFlushed(io.StringIO):
-    def flush(self) -> NoReturn:
-        sys.exit("gone")
-
-
-def replace_the_streams() -> int:
-    sys.stdout = sys.stderr = _LeavesWhenFlushed()
     return 1
 
 
