@@ -359,12 +359,9 @@ def test_notebook_syntax_is_refused_by_name(notebook: Notebook, source: str, mes
     assert re.search(f"NotImportableError: {message}|{message}", notebook.error(source))
 
 
-@pytest.mark.parametrize(
-    "source",
-    ["x = '\0'", "x = '\udcff'", "x = " + 500 * "(" + 500 * ")", "x = " + 9999 * "-" + "1"],
-)
+@pytest.mark.parametrize("source", ["x = '\udcff'", "x = " + 9999 * "-" + "1"])
 def test_what_python_cannot_read_is_refused_in_words(notebook: Notebook, source: str) -> None:
-    assert re.match("(NotImportable|Syntax)Error: .*", notebook.error(source))
+    assert notebook.error(source).startswith("NotImportableError: Python cannot read this cell (")
 
 
 def test_a_cell_that_cannot_be_written_says_where_and_what_to_do(notebook: Notebook) -> None:
