@@ -10,10 +10,8 @@ child, `run` returns a record. It raises only for its own arguments, before anyt
 import contextlib
 import dataclasses
 import json
-import os
 import pickle
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -22,9 +20,10 @@ from helpers.live import choose_view
 from helpers.memory import MemoryMeter, chosen_backend, measure_name
 from helpers.records import Counters, Guess, ProcessPeak, Run, Snapshot, View
 from helpers.running.child import Request, Result
+from helpers.running.failures import describe
 from helpers.running.interrupts import interrupts_held
 from helpers.running.outcomes import find_outcome
-from helpers.running.packing import choose_start_method, pack, title_of
+from helpers.running.packing import make_request, title_of
 from helpers.running.sandbox import Sandbox
 from helpers.running.warm_pool import pool
 from helpers.running.watch import WatchReport
@@ -52,8 +51,9 @@ def run(
     drawn beside the measurement. `view` shows the run while it goes on; None chooses by where we
     are: a live figure in a notebook, a line in a terminal.
 
-    The function and its arguments are pickled, so they must come from an importable module: a
-    %%importable cell, or a file. An interrupt stops the child and returns what was seen.
+    The function and its arguments are pickled, so they must come from a %%importable cell or from
+    a file. A script calls `run` under `if __name__ == "__main__"`: the child runs it again. An
+    interrupt stops the child and returns what was seen.
 
     Raises ValueError for a budget, start method or timeout that cannot be, and TypeError for a
     function or arguments that the child could not receive.
@@ -62,13 +62,7 @@ def run(
     budget_bytes = parse_size(ram_budget)
     if not timeout > 0:
         raise ValueError(f"timeout is {timeout}: pass a number of seconds above zero")
-    request = Request(
-        call=pack(function, args),
-        path=list(sys.path),
-        folder=os.getcwd(),  # noqa: PTH109 - it goes to os.chdir
-        environment=dict(os.environ),
-        start_method=choose_start_method(start_method),
-    )
+    request = make_request(function, args, start_method)
     sandbox = pool.take()
     try:
         _check_budget(sandbox, budget_bytes)
@@ -196,8 +190,9 @@ class Experiment:
             result: Result = pickle.loads((self.sandbox.folder / "result").read_bytes())
         except FileNotFoundError:
             return None
-        except Exception as error:  # noqa: BLE001 - any class may refuse to be loaded, in its own way
-            return Result(error=f"TypeError: the function's value cannot be loaded here: {error}")
+        except BaseException as error:  # noqa: BLE001 - any class may refuse, in its own way
+            words = describe(error)
+            return Result(error=f"TypeError: the function's value cannot be loaded here: {words}")
         return result
 
 

@@ -39,7 +39,7 @@ class NotImportableError(Exception):
 
 def register(shell: Any) -> None:
     """Give a shell the %%importable magic, and remove what killed notebooks left behind."""
-    sweep(Path.cwd())
+    sweep(_working_folder())
     if "importable" not in shell.magics_manager.magics["cell"]:  # a second call keeps the modules
         magic = ImportableMagic(shell)
         shell.register_magic_function(magic.run_cell, magic_kind="cell", magic_name="importable")
@@ -74,10 +74,13 @@ class ImportableMagic:
     def _check_syntax(self, cell: str) -> None:
         """Compile the cell on its own, under the name and the line numbers that the reader sees."""
         text = "\n" + cell  # the magic's own line is the first
-        name = self._shell.compile.cache(text, self._shell.execution_count)
         try:
+            name = self._shell.compile.cache(text, self._shell.execution_count)
             tree = ast.parse(text)
             compile(text, name, "exec", dont_inherit=True)
+        except (ValueError, RecursionError, MemoryError) as error:  # no text, or nested too deep
+            problem = f"Python cannot read this cell ({error}): remove what is unusual in it"
+            raise NotImportableError(problem) from None
         except SyntaxError as error:
             error.filename = name
             hint = _syntax_hint(error, text)
@@ -108,7 +111,7 @@ class ImportableMagic:
                     f"`%%importable my_{name}`"
                 )
             if self._folder is None:
-                self._folder = make_folder(Path.cwd())
+                self._folder = make_folder(_working_folder())
                 sys.path.append(str(self._folder.path))  # children are given the same sys.path
             self._modules[name] = LessonModule(name, self._folder)
         return self._modules[name]
@@ -140,6 +143,13 @@ def module_name(user_ns: dict[str, Any]) -> str:
     )
     stem = re.split(r"[/\\:]", path)[-1].removesuffix(".ipynb")
     return re.sub(r"_+", "_", re.sub(r"\W", "_", f"lesson_{stem}", flags=re.ASCII)).strip("_")
+
+
+def _working_folder() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:  # it was removed while the notebook runs
+        return Path()  # where nothing is found and nothing can be made
 
 
 def _cell_id(shell: Any) -> str | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from helpers.drawing.front_end import detect_place
 from helpers.records import Guess
+from helpers.running.counting import told
 
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(\D|$))")
 
@@ -21,6 +22,16 @@ def predict(question: str, unit: str) -> "AskedGuess":
 
 class AskedGuess(Guess):
     """A guess that shows itself as a field to fill in, or as what was said."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Keep a guess as a plain number, whatever library it is from. Raises ValueError."""
+        if name == "value" and value is not None:
+            text = value if isinstance(value, str) else str(told(lambda: float(value)))
+            number = parse_number(text)
+            if number is None:
+                raise ValueError(f"guess.value is {value!r}: write a number, for example 250")
+            value = number
+        super().__setattr__(name, value)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         del include, exclude

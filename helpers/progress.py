@@ -6,12 +6,13 @@ counters in the run's shared state, where the watcher reads them; outside it is 
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tqdm import tqdm
 
+from helpers.running.counting import count, told, whole
 from helpers.running.shared_state import STATE_VARIABLE, SharedState
 
 Batch = TypeVar("Batch")
@@ -29,8 +30,8 @@ def track(
     too long. A batch is a tensor or array, or a list, tuple or dict of them; its samples are the
     length of the first one. Raises TypeError when `loader` cannot be iterated.
     """
-    if seconds is not None and not seconds > 0:
-        raise ValueError(f"seconds is {seconds}: pass a number above zero, or leave it out")
+    if seconds is not None:
+        seconds = _seconds(seconds)
     state = _state()
     start = clock()
     if state is None:
@@ -47,33 +48,6 @@ def track(
     return _published(_until(iterator, seconds, start, clock), state, start, clock)
 
 
-def count(batch: object) -> tuple[int, int]:
-    """Return a batch's samples (the length of its first array) and the bytes of its arrays."""
-    samples, data_bytes = _count(batch)
-    return (1 if samples is None else samples), data_bytes
-
-
-def _count(batch: object) -> tuple[int | None, int]:
-    shape = getattr(batch, "shape", None)
-    if shape is not None:
-        return (shape[0] if len(shape) else None), int(getattr(batch, "nbytes", 0))
-    if isinstance(batch, (bytes, str)):
-        return None, len(batch)
-    parts: Iterable[object] = ()
-    if isinstance(batch, Mapping):
-        parts = batch.values()
-    elif isinstance(batch, (list, tuple)):
-        if batch and isinstance(batch[0], (bytes, str)):  # a collated list of strings
-            return len(batch), sum(len(text) for text in batch)
-        parts = batch
-    samples, data_bytes = None, 0
-    for part in parts:
-        part_samples, part_bytes = _count(part)
-        samples = part_samples if samples is None else samples
-        data_bytes += part_bytes
-    return samples, data_bytes
-
-
 def _iterator(loader: Iterable[Batch]) -> Iterator[Batch]:
     try:
         return iter(loader)
@@ -86,16 +60,15 @@ def _iterator(loader: Iterable[Batch]) -> Iterator[Batch]:
 
 def _state() -> SharedState | None:
     """Return the state of the run that this process belongs to, as its child or a worker of it."""
-    path = Path(os.environ.get(STATE_VARIABLE, ""))
-    return SharedState(path) if path.is_file() else None
-
-
-def _length(loader: object) -> int | None:
-    """Return how many batches a loader says it has, if it says so."""
     try:
-        return len(loader)  # type: ignore[arg-type]
-    except TypeError:  # an iterable, or a DataLoader over one
+        return SharedState(Path(os.environ.get(STATE_VARIABLE, "")))
+    except (OSError, ValueError):  # there is none, or it is gone or cut off
         return None
+
+
+def _length(loader: Any) -> int | None:
+    """Return how many batches a loader says it has, if it says so."""
+    return whole(lambda: len(loader))
 
 
 def _until(
@@ -130,8 +103,19 @@ def _published(
 
 
 def _shown(batches: Iterator[Batch], length: int | None) -> Iterator[Batch]:
-    """Yield batches behind a progress bar."""
-    with tqdm(total=length, unit="batch") as bar:
+    """Yield batches behind a progress bar, where one can be written."""
+    bar: Any = told(lambda: tqdm(total=length, unit="batch"))
+    try:
         for batch in batches:
             yield batch
-            bar.update()
+            told(lambda: bar.update())
+    finally:
+        told(lambda: bar.close())
+
+
+def _seconds(value: Any) -> float:
+    """Return a number of seconds above zero, also of numpy or torch. Raises ValueError."""
+    seconds: float | None = None if isinstance(value, str) else told(lambda: float(value))
+    if seconds is None or not seconds > 0:
+        raise ValueError(f"seconds is {value!r}: pass a number above zero, or leave it out")
+    return seconds

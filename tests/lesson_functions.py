@@ -25,7 +25,7 @@ def say_where_we_are() -> dict[str, Any]:
         "folder": str(Path.cwd()),
         "path": list(sys.path),
         "start_method": multiprocessing.get_start_method(),
-        "variable": os.environ.get("LESSON_VARIABLE"),
+        "environment": dict(os.environ),
         "pid": os.getpid(),
     }
 
@@ -196,6 +196,36 @@ def return_only_there() -> OnlyThere:
 
 def raise_stubborn() -> NoReturn:
     raise ValueError(Stubborn())
+
+
+class Leaves:
+    """Ends the process that pickles it or loads it (where told)."""
+
+    def __init__(self, *, when_loaded: bool) -> None:
+        self.when_loaded = when_loaded
+
+    def __reduce__(self) -> Any:
+        if self.when_loaded:
+            return sys.exit, ("gone",)
+        sys.exit("gone")
+
+
+def return_what_leaves(when_loaded: bool) -> Leaves:
+    return Leaves(when_loaded=when_loaded)
+
+
+def raise_a_long_line() -> NoReturn:
+    raise ValueError("first" + 10_000_000 * "x" + "last")
+
+
+def raise_a_name_that_is_no_text() -> NoReturn:
+    raise FileNotFoundError(os.fsdecode(b"rows-\xff.npy"))
+
+
+def use_colors() -> None:
+    import colorsys
+
+    colorsys.rgb_to_hls(1, 1, 1)
 
 
 # Streams and the like

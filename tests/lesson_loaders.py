@@ -55,6 +55,10 @@ def one_epoch(dataset: Dataset[torch.Tensor], workers: int) -> int:
     return sum(len(rows) for rows in track(loader))
 
 
+def one_epoch_spawned(dataset: Dataset[torch.Tensor]) -> int:
+    return len(list(DataLoader(dataset, num_workers=1, multiprocessing_context="spawn")))
+
+
 def endless_epoch() -> None:
     """Track batches of four samples for ever."""
     for _ in track(_endless()):

@@ -19,7 +19,8 @@ from running import BUDGET, MIB, Stops, from_a_module_that, needs_fork, run
 
 from helpers.budget import enforcement
 from helpers.records import Guess, Outcome
-from helpers.running.warm_pool import WarmPool
+from helpers.running.shared_state import STATE_VARIABLE
+from helpers.running.warm_pool import WarmPool, pool
 
 # What comes back
 
@@ -46,16 +47,31 @@ def test_the_first_sample_is_the_baseline_and_the_last_one_the_end() -> None:
     assert times == sorted(times)
 
 
-def test_the_child_works_where_the_notebook_does(
+def test_the_child_works_where_and_as_the_notebook_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("LESSON_VARIABLE", "gone before the run")
+    pool.clear()
+    pool.warm_up()
+    monkeypatch.delenv("LESSON_VARIABLE")
+    monkeypatch.setenv("LESSON_VARIABLE_2", "set after the sandbox was started")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("LESSON_VARIABLE", "set after the sandbox was started")
     monkeypatch.syspath_prepend(str(tmp_path / "modules"))
     seen = run(lessons.say_where_we_are).value
     assert seen["folder"] == str(tmp_path)
     assert seen["path"] == sys.path
-    assert seen["variable"] == "set after the sandbox was started"
+    ours = {STATE_VARIABLE: seen["environment"][STATE_VARIABLE], "PYTHONUNBUFFERED": "1"}
+    assert seen["environment"] == dict(os.environ) | ours
+
+
+def test_without_a_working_folder_it_is_said_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(FileNotFoundError, match=r"working folder has been removed: .*os\.chdir"):
+        run(lessons.add, 1, 2)
 
 
 def test_every_run_has_a_process_of_its_own() -> None:
@@ -176,7 +192,7 @@ def test_what_cannot_be_packed_is_refused_before_anything_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(WarmPool, "take", lambda own: pytest.fail("a process was started"))
-    with pytest.raises(TypeError, match="begins with %%importable"):
+    with pytest.raises(TypeError, match="is a lambda"):
         run(lambda: 1)
     with pytest.raises(TypeError, match="cannot be pickled"):
         run(lessons.add, threading.Lock(), 1)

@@ -1,17 +1,22 @@
 """What goes wrong around an experiment, and what a function may leave and do."""
 
+import multiprocessing
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import lesson_functions as lessons
+import lesson_loaders as loaders
 import psutil
 import pytest
 from running import MIB, Does, is_running, needs_fork, run, said_by_both_workers
 
 from helpers.records import Outcome
 from helpers.running.warm_pool import pool
+
+use_a_spawned_worker = partial(loaders.one_epoch_spawned, loaders.Rows(64))
 
 # When the machinery itself fails
 
@@ -126,9 +131,18 @@ def test_a_value_that_does_not_fit_into_the_budget_twice_is_a_kill() -> None:
         ),
         (
             lessons.return_only_there,
-            "TypeError: the function's value cannot be loaded here: I",
+            "TypeError: the function's value cannot be loaded here: RuntimeError: I",
+        ),
+        (
+            partial(lessons.return_what_leaves, when_loaded=False),
+            "TypeError: the function returned a Leaves that cannot be pickled (SystemExit: gone)",
+        ),
+        (
+            partial(lessons.return_what_leaves, when_loaded=True),
+            "TypeError: the function's value cannot be loaded here: SystemExit: gone",
         ),
         (lessons.raise_stubborn, "ValueError: <lesson_functions.Stubborn object"),
+        (lessons.raise_a_name_that_is_no_text, "FileNotFoundError: rows-\\udcff.npy"),
     ],
 )
 def test_what_cannot_come_back_is_said(function: Callable[[], Any], words: str) -> None:
@@ -136,3 +150,54 @@ def test_what_cannot_come_back_is_said(function: Callable[[], Any], words: str) 
     assert record.outcome is Outcome.RAISED
     assert record.error.startswith(words)
     assert record.value is None
+
+
+def test_of_a_long_error_both_ends_are_kept() -> None:
+    record = run(lessons.raise_a_long_line)
+    for text in (record.error, record.traceback.strip()):
+        assert "ValueError: first" in text
+        assert text.endswith("xlast")
+        assert len(text) < 25_000
+
+
+# Files of the reader's that are called as modules that a run needs
+
+
+@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+def test_a_file_beside_the_notebook_is_not_run_in_place_of_a_module(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("json", "queue", "random", "selectors", "signal", "tempfile", "torch"):
+        (tmp_path / f"{name}.py").write_text("open('was run', 'w').close()")
+    monkeypatch.chdir(tmp_path)
+    pool.clear()
+    record = run(loaders.one_epoch, loaders.Rows(64), 1, start_method=method, ram_budget="2 GiB")
+    pool.clear()  # the next one stands here already
+    assert record.value == 64
+    assert not Path("was run").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "whose"),
+    [
+        ("colorsys.py", lessons.use_colors, "Python's own colorsys"),
+        ("random.py", use_a_spawned_worker, "Python's own random"),
+        ("numpy/__init__.py", use_a_spawned_worker, "the package numpy"),
+    ],
+)
+def test_a_file_that_stands_in_the_way_of_a_module_is_named(
+    name: str,
+    function: Callable[[], Any],
+    whose: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    record = run(function, ram_budget="2 GiB")
+    file = name.partition("/")[0]
+    assert record.error.startswith(
+        f"{file} in {tmp_path} stands in the way of {whose}: rename it ("
+    )

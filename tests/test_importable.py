@@ -221,6 +221,17 @@ def test_registering_twice_keeps_the_modules(notebook: Notebook) -> None:
     assert notebook.in_a_child("lesson.B") == "2"
 
 
+def test_a_notebook_whose_folder_was_removed_goes_on(notebook: Notebook) -> None:
+    gone = notebook.folder / "gone"
+    gone.mkdir()
+    os.chdir(gone)
+    gone.rmdir()
+    register(notebook.shell)
+    notebook.define("A = 1")
+    os.chdir(notebook.folder)
+    assert notebook.run("A") == 1
+
+
 # --- a cell that fails -------------------------------------------------------------------------
 
 
@@ -348,6 +359,22 @@ def test_notebook_syntax_is_refused_by_name(notebook: Notebook, source: str, mes
     assert re.search(f"NotImportableError: {message}|{message}", notebook.error(source))
 
 
+@pytest.mark.parametrize("source", ["x = '\udcff'", "x = " + 9999 * "-" + "1"])
+def test_what_python_cannot_read_is_refused_in_words(notebook: Notebook, source: str) -> None:
+    assert notebook.error(source).startswith("NotImportableError: Python cannot read this cell (")
+
+
+def test_a_cell_that_cannot_be_written_says_where_and_what_to_do(notebook: Notebook) -> None:
+    notebook.define("A = 1")
+    folder = notebook.file.parent
+    shutil.rmtree(folder.parent)
+    folder.parent.touch()
+    said = notebook.error("A = 2")
+    folder.parent.unlink()
+    assert said.startswith(f"OSError: the cell cannot be written into {folder} (Not a")
+    assert said.endswith("free some disk space or restart the notebook, then run its cells again")
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -443,18 +470,57 @@ def test_a_second_folder_of_the_same_process_id_stands_beside_the_first(tmp_path
     second.close()
 
 
-def test_a_folder_that_cannot_be_written_to_is_replaced_by_a_temporary_one(
+def unsafe_folders(folder: Path) -> Iterator[Path]:
+    """Yield folders in which modules of ours could not stand, or be swapped by somebody else."""
+    for name in ("in the way", "open", "modules open", "a link", "another's"):
+        (folder / name / "notebooks").mkdir(parents=True)
+    (folder / "in the way/notebooks/.lesson_modules").touch()
+    yield folder / "in the way/notebooks"
+    yield folder / "nothing"
+    if sys.platform == "win32":
+        return
+    (folder / "open").chmod(0o777)
+    yield folder / "open"
+    yield folder / "open/notebooks"
+    (folder / "modules open/.lesson_modules").mkdir()
+    (folder / "modules open/.lesson_modules").chmod(0o770)
+    yield folder / "modules open"
+    (folder / "a link/.lesson_modules").symlink_to(folder / "a link/notebooks")
+    yield folder / "a link"
+    if os.geteuid() == 0:
+        os.chown(folder / "another's", 12345, -1)
+        yield folder / "another's"
+
+
+def test_where_others_may_write_or_we_may_not_the_folder_is_a_temporary_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / ".lesson_modules").write_text("a file in the way")
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    (tmp_path / "temporary").mkdir()
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    for unsafe in unsafe_folders(tmp_path):
+        folder = make_folder(unsafe)
+        assert folder.path.parent == temporary, unsafe
+        sweep(unsafe)
+        assert folder.path.exists()
+        folder.close()
+        assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no modes")
+def test_only_the_owner_reads_and_writes_a_folder(tmp_path: Path) -> None:
     folder = make_folder(tmp_path)
-    assert folder.path.parent == tmp_path / "temporary"
-    sweep(tmp_path)
-    assert folder.path.exists()
+    for path in (folder.path, folder.path.parent):
+        assert path.stat().st_mode & 0o777 == 0o700
     folder.close()
-    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no modes")
+def test_an_orphan_that_others_may_write_to_is_not_swept(tmp_path: Path) -> None:
+    orphan = _orphan(tmp_path, pid=1)
+    orphan.chmod(0o777)
+    sweep(tmp_path)
+    assert orphan.exists()
 
 
 # --- real kernels ------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import functools
 import multiprocessing
 import pickle
+import re
 import threading
 from collections.abc import Callable
 from operator import attrgetter
@@ -11,6 +12,7 @@ from typing import Any
 import lesson_functions
 import pytest
 
+from helpers.running import packing
 from helpers.running.packing import choose_start_method, pack, title_of
 
 
@@ -39,10 +41,10 @@ def defined_inside() -> tuple[Callable[[], int], type]:
 
 
 def test_a_call_is_unpacked_as_it_was_packed() -> None:
-    call = pack(lesson_functions.add, (1, 2))
+    call, script = pack(lesson_functions.add, (1, 2))
     function, arguments = pickle.loads(call)
     assert function is lesson_functions.add
-    assert arguments == (1, 2)
+    assert (arguments, script) == ((1, 2), {})
 
 
 @pytest.mark.parametrize(
@@ -58,8 +60,9 @@ def test_a_call_is_unpacked_as_it_was_packed() -> None:
     ],
 )
 def test_a_function_that_only_the_notebook_has_is_refused_by_name(
-    function: Callable[..., Any], words: str
+    function: Callable[..., Any], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(packing, "execution_count", lambda: 7)
     with pytest.raises(TypeError, match="begins with %%importable") as caught:
         pack(function, ())
     assert str(caught.value).startswith(words)
@@ -77,19 +80,39 @@ def test_a_function_that_only_the_notebook_has_is_refused_by_name(
     ],
 )
 def test_an_argument_that_only_the_notebook_has_is_refused_by_name(
-    argument: Any, words: str
+    argument: Any, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(packing, "execution_count", lambda: 7)
     with pytest.raises(TypeError, match="begins with %%importable") as caught:
         pack(lesson_functions.add, (1, argument))
     assert str(caught.value).startswith(words)
 
 
 @pytest.mark.parametrize(
-    "argument", [threading.Lock(), (n for n in "rows"), lesson_functions.Stubborn()]
+    ("argument", "reason"),
+    [
+        (threading.Lock(), "TypeError: cannot pickle '_thread.lock' object"),
+        ((n for n in "rows"), "TypeError: cannot pickle 'generator' object"),
+        (lesson_functions.Stubborn(), "RuntimeError: I stay here"),
+        (lesson_functions.Leaves(when_loaded=False), "SystemExit: gone"),
+    ],
 )
-def test_an_argument_that_cannot_be_pickled_is_refused_with_its_reason(argument: Any) -> None:
-    with pytest.raises(TypeError, match=r"the arguments of add cannot be pickled \(.+\): pass pa"):
+def test_an_argument_that_cannot_be_pickled_is_refused_with_its_reason(
+    argument: Any, reason: str
+) -> None:
+    words = f"the arguments of add cannot be pickled ({reason}): pass paths, numbers and arrays"
+    with pytest.raises(TypeError, match=re.escape(words)):
         pack(lesson_functions.add, (argument, 2))
+
+
+@pytest.mark.parametrize("old", [lesson_functions.Stubborn, lesson_functions.add])
+def test_what_is_older_than_its_cell_is_to_be_made_again(
+    old: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lesson_functions, old.__name__, type("Newer", (), {}))
+    words = f"{old.__name__} is not what lesson_functions.{old.__name__} is now, as after its cell"
+    with pytest.raises(TypeError, match=f"^{words} ran again: make the object again"):
+        pack(print, (old,))
 
 
 def test_what_cannot_be_called_is_refused() -> None:

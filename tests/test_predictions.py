@@ -1,8 +1,12 @@
 """The reader's guess: a field where one can be shown, a line to fill in elsewhere."""
 
+import re
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 from helpers import predictions
 from helpers.drawing.front_end import Place
@@ -61,6 +65,18 @@ def test_a_second_display_shows_what_was_said(asked: AskedGuess) -> None:
     assert asked._repr_mimebundle_() == {
         "text/plain": "How much memory will it take? You said 1,500 MiB."
     }
+
+
+@pytest.mark.parametrize("value", [np.float32(1.5), torch.tensor(1.5), Decimal("1.5"), "1,5"])
+def test_a_guess_may_be_a_number_of_any_library(asked: AskedGuess, value: Any) -> None:
+    asked.value = value
+    assert (type(asked.value), asked.value) == (float, 1.5)
+
+
+@pytest.mark.parametrize("value", ["many", float("nan"), -1, [1]])
+def test_a_guess_that_is_no_number_is_refused_by_name(asked: AskedGuess, value: Any) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"guess.value is {value!r}: write a number")):
+        asked.value = value
 
 
 @pytest.mark.parametrize(

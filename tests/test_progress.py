@@ -1,8 +1,12 @@
 """`track`: what it counts, where it counts, and that it changes nothing."""
 
+import dataclasses
+import io
 import os
 import re
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +15,9 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, IterableDataset
 
-from helpers.progress import count, track
+from helpers.progress import track
 from helpers.records import Counters
+from helpers.running.counting import count
 from helpers.running.shared_state import STATE_VARIABLE, SharedState
 
 
@@ -145,9 +150,17 @@ def test_an_epoch_shorter_than_its_seconds_ends_by_itself(state: SharedState) ->
     assert len(list(track(batches(3, clock), seconds=50, clock=clock))) == 3
 
 
-@pytest.mark.parametrize("seconds", [0, -1.0, float("nan")])
-def test_seconds_that_cannot_be_are_refused(seconds: float) -> None:
-    with pytest.raises(ValueError, match=f"seconds is {seconds}: pass a number above zero"):
+@pytest.mark.parametrize(
+    "seconds", [np.float32(2.5), np.int64(3), torch.tensor(2.5), Decimal("2.5")]
+)
+def test_seconds_may_be_a_number_of_any_library(state: SharedState, seconds: Any) -> None:
+    clock = Clock()
+    assert len(list(track(batches(100, clock), seconds=seconds, clock=clock))) == 3
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0, float("nan"), "9", [9]])
+def test_seconds_that_cannot_be_are_refused(seconds: Any) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"seconds is {seconds!r}: pass a number above")):
         track([], seconds=seconds)
 
 
@@ -173,6 +186,27 @@ def test_a_type_error_inside_the_loader_is_not_mistaken_for_it(state: SharedStat
         list(track(breaks()))
 
 
+class Odd:
+    """Tells what it was made with about itself, and fails when asked for anything else."""
+
+    def __init__(self, **told: Any) -> None:
+        self.told = told
+
+    def __getattr__(self, name: str) -> Any:
+        return self.told[name]
+
+    def __len__(self) -> int:
+        raise ZeroDivisionError("too late")
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        return iter([torch.zeros(4, 4)])
+
+
+class BreaksWhenLookedAt(list[int]):
+    def __iter__(self) -> Iterator[int]:
+        raise MemoryError
+
+
 @pytest.mark.parametrize(
     ("batch", "expected"),
     [
@@ -191,10 +225,33 @@ def test_a_type_error_inside_the_loader_is_not_mistaken_for_it(state: SharedStat
         (7, (1, 0)),
         (None, (1, 0)),
         (torch.zeros(0, 4), (0, 0)),
+        (("name", torch.zeros(8, 4)), (8, 132)),
+        ([Odd(shape=7, nbytes=-1), torch.zeros(8)], (8, 32)),
+        ([Odd(shape=(2**70,), nbytes="many"), torch.zeros(8)], (8, 32)),
+        ([Odd(shape=(np.int64(3),), nbytes=np.int64(9)), b"b"], (3, 10)),
+        ([Odd(), torch.zeros(8)], (8, 32)),
+        (BreaksWhenLookedAt([1, 2]), (1, 0)),
     ],
 )
 def test_a_batch_of_any_kind_is_counted(batch: object, expected: tuple[int, int]) -> None:
     assert count(batch) == expected
+
+
+@pytest.mark.filterwarnings("ignore:Sparse", "ignore:The PyTorch API of nested")
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda eye: eye.to_sparse(), (4, 80)),
+        (lambda eye: torch.cat([eye.to_sparse()] * 2), (8, 160)),  # not coalesced
+        (lambda eye: eye.to_sparse_csr(), (4, 88)),
+        (lambda eye: eye.to_sparse_csc(), (4, 88)),
+        (lambda eye: torch.nested.nested_tensor([eye, eye[:1]]), (2, 80)),
+    ],
+)
+def test_of_a_sparse_or_nested_batch_the_stored_values_are_counted(
+    make: Callable[[torch.Tensor], torch.Tensor], expected: tuple[int, int]
+) -> None:
+    assert count(make(torch.eye(4))) == expected
 
 
 class Stream(IterableDataset[torch.Tensor]):
@@ -207,6 +264,11 @@ def test_a_loader_without_a_length_is_counted_and_expects_nothing(state: SharedS
     assert len(list(track(loader))) == 3
     assert state.read().expected_batches is None
     assert state.read().samples == 10
+
+
+def test_a_loader_whose_length_cannot_be_asked_is_counted(state: SharedState) -> None:
+    assert len(list(track(Odd()))) == 1
+    assert state.read() == dataclasses.replace(state.read(), samples=4, expected_batches=None)
 
 
 def test_a_loader_with_a_length_says_what_is_to_come(state: SharedState) -> None:
@@ -223,10 +285,15 @@ def test_in_another_process_of_the_run_it_counts_and_shows_nothing(
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("variable", [None, "", "/nowhere/state"])
-def test_outside_a_run_it_is_a_progress_bar(
-    variable: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("variable", [None, "", "/nowhere/state", "cut off"])
+def test_outside_a_run_or_when_its_state_is_gone_it_is_a_progress_bar(
+    variable: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("cut off").touch()
     if variable is not None:
         monkeypatch.setenv(STATE_VARIABLE, variable)
     assert list(track([1, 2, 3])) == [1, 2, 3]
@@ -238,3 +305,16 @@ def test_outside_a_run_it_is_a_progress_bar(
 def test_a_progress_bar_knows_no_end_without_a_length(capsys: pytest.CaptureFixture[str]) -> None:
     assert list(track(iter([1, 2]), seconds=1000)) == [1, 2]
     assert "2batch" in capsys.readouterr().err
+
+
+class FullDisk(io.StringIO):
+    def write(self, text: str) -> int:
+        raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("stderr", [None, FullDisk()])
+def test_a_bar_that_cannot_be_written_does_not_end_the_loop(
+    stderr: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stderr", stderr)
+    assert list(track([1, 2])) == [1, 2]

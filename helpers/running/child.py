@@ -8,18 +8,23 @@ until it ends. It writes `result` into its folder: a pickled `Result`. No file m
 import contextlib
 import faulthandler
 import gc
-import multiprocessing
+import multiprocessing.spawn
 import multiprocessing.util
 import os
 import pickle
 import sys
 import tempfile
 import time
-import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from helpers.running.failures import (
+    TRACEBACK_CHARACTERS,
+    describe,
+    file_in_the_way,
+    readers_traceback,
+)
 from helpers.running.shared_state import STATE_VARIABLE, Phase, SharedState
 
 WATCHER_SECONDS = 3.0  # to wait for a look of the watcher's; without one the run goes on
@@ -35,6 +40,7 @@ class Request:
     folder: str  # to work in
     environment: dict[str, str]
     start_method: str  # of the DataLoader workers
+    script: dict[str, Any] = field(default_factory=dict)  # the caller's, where the call needs it
 
 
 @dataclass(frozen=True)
@@ -67,24 +73,45 @@ def main() -> None:
 
 
 def _carry_out(request: Request, state: SharedState, folder: Path) -> Result:
-    sys.path[:] = request.path
+    own_path = list(sys.path)
+    os.environ.clear()  # what the caller has deleted since we were started must not be here
     os.environ.update(request.environment)
     os.environ[STATE_VARIABLE] = str(folder / "state")
-    os.chdir(request.folder)
+    os.environ["PYTHONUNBUFFERED"] = "1"  # for workers: what they say is kept if they are killed
     _keep_sockets_in(folder)
-    # The one place where this may be set: the process is ours, and workers must follow it.
-    multiprocessing.set_start_method(request.start_method, force=True)
     state.owner = os.getpid()
     try:
+        _prepare(request)
         function, arguments = pickle.loads(request.call)
         _let_the_watcher_look(state, Phase.READY)
         state.started = time.monotonic()
         return Result(function(*arguments))
     except BaseException as error:  # noqa: BLE001 - whatever it is, it is the result
-        return Result(
-            error="".join(traceback.format_exception_only(error)).strip(),
-            traceback=_readers_traceback(error),
-        )
+        words, frames = describe(error), readers_traceback(error, without=__file__)
+        workers = _last_words(folder / "stderr")
+        hint = file_in_the_way(frames + workers, before=own_path, now=request.path)
+        return Result(error=f"{hint} ({words})" if hint else words, traceback=frames)
+
+
+def _prepare(request: Request) -> None:
+    """Stand where the caller stands, as a spawned worker would.
+
+    A script is run again, as `__mp_main__`; what must not be done meanwhile looks at `_inheriting`.
+    """
+    place = {"sys_path": request.path, "dir": request.folder, "start_method": request.start_method}
+    process: Any = multiprocessing.current_process()
+    process._inheriting = True
+    try:
+        multiprocessing.spawn.prepare(place | request.script)
+    finally:
+        del process._inheriting
+
+
+def _last_words(path: Path) -> str:
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        file.seek(max(file.seek(0, os.SEEK_END) - TRACEBACK_CHARACTERS, 0))
+        return file.read().decode("utf-8", "replace")
+    return ""
 
 
 def _keep_sockets_in(folder: Path) -> None:
@@ -110,26 +137,18 @@ def _let_the_watcher_look(state: SharedState, phase: Phase) -> None:
         time.sleep(0.0005)
 
 
-def _readers_traceback(error: BaseException) -> str:
-    """Return the traceback without this module's own lines at its top."""
-    frames = error.__traceback__
-    while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
-        frames = frames.tb_next
-    return "".join(traceback.format_exception(type(error), error, frames))
-
-
 def _leave(result: Result, folder: Path) -> None:
     """Write the result whole or not at all, and end at once: workers are the watcher's to end."""
     try:
         content = pickle.dumps(result)
-    except Exception as error:  # noqa: BLE001 - any class may refuse, in its own way
+    except BaseException as error:  # noqa: BLE001 - any class may refuse, in its own way
         kind = type(result.value).__name__
-        reason = f"the function returned a {kind} that cannot be pickled ({error})"
+        reason = f"the function returned a {kind} that cannot be pickled ({describe(error)})"
         content = pickle.dumps(Result(error=f"TypeError: {reason}: return numbers or arrays"))
     (folder / "result.part").write_bytes(content)
     (folder / "result.part").replace(folder / "result")
     gc.collect()  # a loader held by the frames of an exception ends its workers in good request
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError, AttributeError):  # the function closed it
+        with contextlib.suppress(BaseException):  # the function closed it, or put its own there
             stream.flush()
     os._exit(0)

@@ -5,33 +5,62 @@ import io
 import multiprocessing
 import os
 import pickle
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
+from helpers.drawing.front_end import execution_count
+from helpers.running.child import Request
+from helpers.running.failures import describe
+
 START_METHOD_VARIABLE = "LARGER_THAN_RAM_START_METHOD"
+_SCRIPT = ("__main__", "__mp_main__")  # the second: in a process that has run the script again
+_IN_A_CELL = "in a cell that begins with %%importable"
 
 
-def pack(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
-    """Return the pickled call.
+def make_request(
+    function: Callable[..., Any], arguments: tuple[Any, ...], start_method: str | None
+) -> Request:
+    """Return what a child must know to make this call where the caller stands now.
+
+    Raises as `pack` and `choose_start_method`, and FileNotFoundError without a working folder.
+    """
+    call, script = pack(function, arguments)
+    try:
+        folder = os.getcwd()  # noqa: PTH109 - it goes to os.chdir
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            "the working folder has been removed: go to another one with os.chdir, or start again"
+        ) from None
+    method = choose_start_method(start_method)
+    return Request(call, list(sys.path), folder, dict(os.environ), method, script)
+
+
+def pack(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bytes, dict[str, Any]]:
+    """Return the pickled call, and what `multiprocessing` needs to run the script that it is from.
 
     Raises TypeError, naming the culprit, when the child could not find the function or a class, or
     when an argument cannot be pickled.
     """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise RuntimeError(
+            "run was called while a new process imports the script: put the lines that start it "
+            'under `if __name__ == "__main__":`'
+        )
     if not callable(function):
         raise TypeError(f"run got {function!r}, which cannot be called: pass a function")
-    _refuse_if_only_here(function)
     file = io.BytesIO()
+    packer = _Packer(file, protocol=pickle.HIGHEST_PROTOCOL)
     try:
-        _Packer(file, protocol=pickle.HIGHEST_PROTOCOL).dump((function, arguments))
-    except _OnlyHereError:
+        packer.dump((function, arguments))
+    except _OnlyHereError as error:
+        raise TypeError(str(error)) from None
+    except KeyboardInterrupt:
         raise
-    except Exception as error:
-        raise TypeError(
-            f"the arguments of {name(function)} cannot be pickled ({error}): "
-            "pass paths and numbers, and open files inside the function"
-        ) from error
-    return file.getvalue()
+    except BaseException as error:
+        raise TypeError(_cannot_be_pickled(function, error, packer.last)) from error
+    return file.getvalue(), _script() if packer.needs_script else {}
 
 
 def name(function: Callable[..., Any]) -> str:
@@ -62,27 +91,62 @@ def choose_start_method(wanted: str | None) -> str:
     return chosen
 
 
-class _OnlyHereError(TypeError):
-    """Something that exists in this notebook only."""
+class _OnlyHereError(Exception):
+    """Something that exists in this process only."""
 
 
 class _Packer(pickle.Pickler):
+    """Refuses classes and functions of this process only, wherever they stand in the arguments."""
+
+    needs_script = False
+    last: Any = None  # the class or function that was seen last
+
     def reducer_override(self, thing: Any) -> Any:
-        """Refuse notebook classes and functions wherever they stand in the arguments."""
         if isinstance(thing, (type, types.FunctionType)):
+            self.last = thing
             _refuse_if_only_here(thing)
+            self.needs_script = self.needs_script or thing.__module__ in _SCRIPT
         return NotImplemented
 
 
 def _refuse_if_only_here(thing: Any) -> None:
-    if getattr(thing, "__module__", None) == "__main__":
-        reason = "was defined in a plain cell, and a fresh process cannot find it there"
-    elif getattr(thing, "__name__", "") == "<lambda>":
+    in_ipython = execution_count() is not None
+    step = f"define it {_IN_A_CELL if in_ipython else 'at the top level of a file'}"
+    if getattr(thing, "__name__", "") == "<lambda>":
         reason = "is a lambda, which cannot be sent to another process"
     elif "<locals>" in getattr(thing, "__qualname__", ""):
         reason = "was defined inside a function, and another process cannot find it there"
-    else:
+    elif getattr(thing, "__module__", None) not in _SCRIPT or (_script() and not in_ipython):
         return
-    raise _OnlyHereError(
-        f"{name(thing)} {reason}: define it in a cell that begins with %%importable"
+    elif in_ipython:
+        reason = "was defined in a plain cell, and a fresh process cannot find it there"
+    else:
+        reason = "is not in a file that a fresh process could run again"
+        step = "define it in a file of its own (not `-c`, standard input or __main__.py)"
+    raise _OnlyHereError(f"{name(thing)} {reason}: {step}")
+
+
+def _script() -> dict[str, Any]:
+    """Return what makes a fresh process run the caller's script as a spawned worker does, or {}."""
+    main = sys.modules["__main__"]
+    started_in = multiprocessing.process.ORIGINAL_DIR  # type: ignore[attr-defined]
+    again = {"sys_argv": sys.argv, "orig_dir": started_in}
+    module = getattr(getattr(main, "__spec__", None), "name", None)
+    if module is not None:  # python -m; multiprocessing leaves a package's __main__.py alone
+        found = module.rpartition(".")[2] != "__main__"
+        return again | {"init_main_from_name": module} if found else {}
+    path = os.path.abspath(getattr(main, "__file__", ""))  # noqa: PTH100 - a string for pickle
+    return again | {"init_main_from_path": path} if os.path.isfile(path) else {}  # noqa: PTH113
+
+
+def _cannot_be_pickled(function: Callable[..., Any], error: BaseException, last: Any) -> str:
+    if "not the same object" in str(error):
+        known = f"{last.__module__}.{last.__qualname__}"
+        return (
+            f"{name(last)} is not what {known} is now, as after its cell ran again: "
+            "make the object again (run the cell that makes it), then run this"
+        )
+    return (
+        f"the arguments of {name(function)} cannot be pickled ({describe(error)}): "
+        "pass paths, numbers and arrays, and make the rest inside the function"
     )

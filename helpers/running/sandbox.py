@@ -161,12 +161,14 @@ def _end(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
 
 
 def _python(module: str) -> list[str]:
+    # -P: a file beside the notebook must not stand in for a module of ours, whoever wrote it.
     # Not `-m`: a spawned worker would import the child's main module again.
-    return [sys.executable, "-c", f"from {module} import main; main()"]
+    return [sys.executable, "-P", "-c", f"from {module} import main; main()"]
 
 
 def _environment() -> dict[str, str]:
     """Return an environment in which a fresh interpreter finds this package."""
     root = str(Path(__file__).resolve().parents[2])
-    path = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+    entries = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    path = [root, *filter(os.path.isabs, entries)]  # others mean the working folder, as "" does
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path), "PYTHONUNBUFFERED": "1"}

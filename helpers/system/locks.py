@@ -10,7 +10,9 @@ from pathlib import Path
 if sys.platform == "win32":
     import msvcrt
 
-    def _try_to_lock(descriptor: int) -> bool:
+    def try_to_lock(descriptor: int) -> bool:
+        """Take the lock of an open file until it is closed; return whether it could be had."""
+        os.lseek(descriptor, 0, os.SEEK_SET)
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         except OSError:
@@ -20,7 +22,8 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _try_to_lock(descriptor: int) -> bool:
+    def try_to_lock(descriptor: int) -> bool:
+        """Take the lock of an open file until it is closed; return whether it could be had."""
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -34,7 +37,7 @@ def try_lock(path: Path) -> Iterator[bool]:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         # Its last holder may have removed the file between our opening and our locking it.
-        held = _try_to_lock(descriptor) and _is_still(path, descriptor)
+        held = try_to_lock(descriptor) and _is_still(path, descriptor)
         try:
             yield held
         finally:
