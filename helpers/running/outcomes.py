@@ -30,12 +30,8 @@ def find_outcome(
     error = result.error if result else ""
     # A systemd scope goes with its last process, and its count of kills with it.
     lost_count = report.kernel_kills is None and _died_of(report.code) == "SIGKILL"
-    if (
-        report.kernel_kills
-        or report.killed_from_above
-        or lost_count
-        or report.reason == "over budget"
-    ):
+    by_kernel = report.kernel_kills or report.killed_from_above or lost_count
+    if by_kernel or report.reason == "over budget":
         return Outcome.KILLED, error
     if report.reason == "timed out":
         return Outcome.TIMED_OUT, f"not finished after {timeout:g} s"
@@ -47,7 +43,9 @@ def find_outcome(
 
 
 def _how_it_died(code: int | None, stderr: str) -> str:
-    if code is None or code >= 0:
+    if code is None:
+        return "how the process ended is not known; it left no result"
+    if code >= 0:
         last = next((line for line in reversed(stderr.splitlines()) if line.strip()), "")
         said = f"; its last words: {last}" if last else ""
         return f"the process left without a result (exit code {code}){said}"
