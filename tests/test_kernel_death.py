@@ -105,7 +105,7 @@ def test_what_a_kernel_killed_with_its_watcher_leaves_is_swept_by_the_next_start
         assert process.poll() is None  # what has an owner is left alone
         (watcher,) = psutil.Process(process.pid).children()
         (child,) = watcher.children()
-        Path(f"/dev/shm/torch_{child.pid}_1_0").touch()  # noqa: S108 - as torch names it
+        Path(f"/dev/shm/torch_{child.pid}_1_0").touch()
         for dying in (watcher, process):
             dying.kill()
             dying.wait()

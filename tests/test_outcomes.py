@@ -28,7 +28,8 @@ def judged(
     seen: WatchReport | None, result: Result | None, code: int | None = 0, **more: Any
 ) -> tuple[Outcome, str]:
     seen = dataclasses.replace(seen, code=code) if seen else None
-    return find_outcome(seen, result, **{"stderr": "", "watcher_stderr": "", "timeout": 1} | more)
+    settled: dict[str, Any] = {"stderr": "", "watcher_stderr": "", "timeout": 1}
+    return find_outcome(seen, result, **settled | more)
 
 
 @pytest.mark.parametrize(
