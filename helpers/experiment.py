@@ -10,10 +10,11 @@ child, `run` returns a record. It raises only for its own arguments, before anyt
 import contextlib
 import dataclasses
 import json
+import os
 import pickle
-import subprocess
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from helpers.live import choose_view
@@ -21,16 +22,18 @@ from helpers.memory import MemoryMeter, chosen_backend, measure_name
 from helpers.records import Counters, Guess, ProcessPeak, Run, Snapshot, View
 from helpers.running.child import Request, Result
 from helpers.running.failures import describe
-from helpers.running.interrupts import interrupts_held
+from helpers.running.interrupts import Interrupts, interrupts_held
 from helpers.running.outcomes import find_outcome
 from helpers.running.packing import make_request, title_of
-from helpers.running.sandbox import Sandbox
+from helpers.running.sandbox import CLEANING_SECONDS, Sandbox
+from helpers.running.shared_state import STATE_VARIABLE
 from helpers.running.warm_pool import pool
-from helpers.running.watch import WatchReport
+from helpers.running.watch import Task, WatchReport
+from helpers.system.ram import Limit, limits, physical_ram_bytes
 from helpers.units import format_bytes, parse_size
 
 POLL_SECONDS = 0.05
-LAST_WORDS_SECONDS = 2.0  # for a child that has written its result and does not end
+RESERVED_SHARE = 0.05  # of a container's limit, for the caller, which is in it too
 
 
 def run(
@@ -38,40 +41,57 @@ def run(
     *args: Any,
     ram_budget: str | int = "1 GiB",
     start_method: str | None = None,
-    timeout: float = 300.0,
+    timeout: float | None = 300.0,
     title: str | None = None,
     guess: Guess | None = None,
     view: View | None = None,
 ) -> Run:
     """Call `function(*args)` in a fresh child process and return the record of what happened.
 
-    `ram_budget` is for the child and its workers together, in bytes or as "1 GiB". `start_method`
+    `ram_budget` is for the child and its workers together, in bytes or as "1 GiB"; in a container
+    with less than that free it is lowered to what there is, and the record says so. `start_method`
     is what DataLoader workers use ("fork", "spawn", "forkserver"; None: the one named by
-    LARGER_THAN_RAM_START_METHOD, else this Python's default). `timeout` is in seconds. `guess` is
-    drawn beside the measurement. `view` shows the run while it goes on; None chooses by where we
-    are: a live figure in a notebook, a line in a terminal.
+    LARGER_THAN_RAM_START_METHOD, else this Python's default). `timeout` is in seconds, None for no
+    limit. `guess` is drawn beside the measurement. `view` shows the run while it goes on; None
+    chooses by where we are: a live figure in a notebook, a line in a terminal.
 
     The function and its arguments are pickled, so they must come from a %%importable cell or from
     a file. A script calls `run` under `if __name__ == "__main__"`: the child runs it again. An
     interrupt stops the child and returns what was seen.
 
-    Raises ValueError for a budget, start method or timeout that cannot be, and TypeError for a
-    function or arguments that the child could not receive.
+    Raises ValueError for a budget, start method, timeout or working folder that cannot be,
+    TypeError for a function or arguments that the child could not receive, and RuntimeError inside
+    another `run`.
     """
+    _refuse_inside_another()
     title = title or title_of(function, args)
-    budget_bytes = parse_size(ram_budget)
-    if not timeout > 0:
-        raise ValueError(f"timeout is {timeout}: pass a number of seconds above zero")
+    budget_bytes = _checked_budget(ram_budget)
+    if timeout is not None and not timeout > 0:
+        raise ValueError(f"timeout is {timeout}: pass seconds above zero, or None for no limit")
     request = make_request(function, args, start_method)
-    sandbox = pool.take()
-    try:
-        _check_budget(sandbox, budget_bytes)
-        experiment = Experiment(sandbox, request, budget_bytes, timeout, title, guess)
-        return experiment.record(view or choose_view(title, budget_bytes, experiment.enforced_by))
-    finally:
-        with contextlib.suppress(KeyboardInterrupt, OSError), interrupts_held():
+    with interrupts_held() as interrupts:  # from before the first process to after the last one
+        sandbox = pool.take(interrupts)
+        try:
+            budget = _fit(sandbox, budget_bytes)
+            request = dataclasses.replace(request, environment=sandbox.environment())
+            experiment = Experiment(sandbox, request, budget, timeout, title, guess)
+            view = view or choose_view(title, budget.size_bytes, experiment.enforced_by)
+            record = experiment.record(view, interrupts)
+        finally:
             sandbox.put_away()
-            pool.warm_up()  # while the reader reads; if it cannot, the next run will say so
+            with contextlib.suppress(OSError):  # if it cannot, the next run will say so
+                pool.warm_up()  # while the reader reads
+        interrupts.came = False  # it has stopped the run: the record says so
+    return record
+
+
+@dataclasses.dataclass(frozen=True)
+class Budget:
+    """What the child may have, and what was asked for if that is more than there is."""
+
+    size_bytes: int
+    asked_bytes: int | None = None
+    limit: str = ""  # "the 1.2 GiB limit of this container": where there is less
 
 
 class Experiment:
@@ -81,69 +101,45 @@ class Experiment:
         self,
         sandbox: Sandbox,
         request: Request,
-        budget_bytes: int,
-        timeout: float,
+        budget: Budget,
+        timeout: float | None,
         title: str,
         guess: Guess | None,
     ) -> None:
         self.sandbox, self.request, self.guess = sandbox, request, guess
-        self.budget_bytes, self.timeout, self.title = budget_bytes, timeout, title
+        self.budget, self.timeout, self.title = budget, timeout, title
         group = sandbox.group
         self.enforced_by = f"kernel (cgroup v{group.version})" if group else "watcher"
         self.snapshots: list[Snapshot] = []
         self.report: WatchReport | None = None
         self._reader = threading.Thread(target=self._read_watcher, daemon=True)
 
-    def record(self, view: View) -> Run:
+    def record(self, view: View, interrupts: Interrupts) -> Run:
         """Carry the request out, let `view` show it, and return the record."""
-        stopped = False
-        try:
-            with interrupts_held():
-                self._start()
-            stopped = self._wait(view)
-        except KeyboardInterrupt:
-            stopped = True
-        with contextlib.suppress(KeyboardInterrupt), interrupts_held():
-            self._end(stopped)
+        self._start()
+        self._wait(view, interrupts)
         run = self._run()
         view.finish(run)
         return run
 
     def _start(self) -> None:
-        group = self.sandbox.group
-        if group is not None:
-            group.set_limit(self.budget_bytes)
-        task = dataclasses.replace(
-            self.sandbox.task(),
-            budget_bytes=self.budget_bytes,
-            timeout=self.timeout,
-            backend=chosen_backend(),
-        )
+        if self.sandbox.group is not None:
+            self.sandbox.group.set_limit(self.budget.size_bytes)
+        self.sandbox.give(self.request)
+        task = Task(self.budget.size_bytes, self.timeout, chosen_backend())
         self._reader.start()
         self.sandbox.tell_watcher(json.dumps(dataclasses.asdict(task)))
-        self.sandbox.give(self.request)
 
-    def _wait(self, view: View) -> bool:
-        """Return when the child has ended: True if the reader has stopped it."""
-        over_for = 0.0
-        while over_for < LAST_WORDS_SECONDS and self._reader.is_alive():
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.sandbox.process.wait(timeout=POLL_SECONDS)
-                return False
-            if (self.sandbox.folder / "result").exists():
-                over_for += POLL_SECONDS
+    def _wait(self, view: View, interrupts: Interrupts) -> None:
+        """Return when the experiment has ended, or the reader has stopped it."""
+        while self._reader.is_alive():
+            self._reader.join(POLL_SECONDS)
             view.update(self.snapshots[:])  # the reader thread adds to the list meanwhile
-            if view.stop_requested():
-                return True
-        return False
-
-    def _end(self, stopped: bool) -> None:
-        """Let the watcher end what is left, and wait for its report."""
-        self.sandbox.tell_watcher("stop" if stopped else "over")
-        if self._reader.ident is not None:
-            self._reader.join(timeout=10)
-        if stopped and self.report is None:
-            self.report = WatchReport("stopped", 0, all_gone=False, cpu_seconds=0.0)
+            if interrupts.came or view.stop_requested():
+                self.sandbox.tell_watcher("stop")
+                self._reader.join(CLEANING_SECONDS)
+                if self.report is None:
+                    self.report = WatchReport("stopped", 0, all_gone=False, cpu_seconds=0.0)
 
     def _read_watcher(self) -> None:
         for line in self.sandbox.watcher.stdout or ():
@@ -153,16 +149,17 @@ class Experiment:
             if "reason" in record:
                 peaks = tuple(ProcessPeak(**peak) for peak in record.pop("peaks"))
                 self.report = WatchReport(**record, peaks=peaks)
-            else:
-                counters = Counters(**record.pop("counters"))
-                self.snapshots.append(Snapshot(**record, counters=counters))
+                return
+            counters = Counters(**record.pop("counters"))
+            self.snapshots.append(Snapshot(**record, counters=counters))
 
     def _run(self) -> Run:
-        result = self._result()
+        result, limit = self._result(), self.budget.limit
+        if self.report and self.report.killed_from_above:
+            limit = limit or _lowest_limit()[1]
         outcome, error = find_outcome(
             self.report,
             result,
-            code=self.sandbox.process.poll(),
             stderr=self.sandbox.read("stderr"),
             watcher_stderr=self.sandbox.read("watcher-stderr"),
             timeout=self.timeout,
@@ -171,7 +168,9 @@ class Experiment:
             title=self.title,
             outcome=outcome,
             seconds=self.snapshots[-1].seconds if self.snapshots else 0.0,
-            budget_bytes=self.budget_bytes,
+            budget_bytes=self.budget.size_bytes,
+            asked_bytes=self.budget.asked_bytes,
+            limit=limit,
             enforced_by=self.enforced_by,
             measure=measure_name(chosen_backend()),
             start_method=self.request.start_method,
@@ -196,13 +195,47 @@ class Experiment:
         return result
 
 
-def _check_budget(sandbox: Sandbox, budget_bytes: int) -> None:
-    """Refuse a budget that is used up before the function starts."""
-    with MemoryMeter(sandbox.process.pid, backend=chosen_backend()) as meter:
+def _refuse_inside_another() -> None:
+    if Path(os.environ.get(STATE_VARIABLE, "")).is_file():
+        raise RuntimeError(
+            "run was called inside a function that runs in `run` already: call the function itself "
+            "there, or give both to `run` one after the other from the notebook"
+        )
+
+
+def _checked_budget(ram_budget: str | int) -> int:
+    size, ram = parse_size(ram_budget), physical_ram_bytes()
+    if size > ram:
+        raise ValueError(
+            f"ram_budget is {ram_budget!r} and this machine has {format_bytes(ram)} of RAM: "
+            "pass less than that"
+        )
+    return size
+
+
+def _lowest_limit() -> tuple[Limit | None, str]:
+    """Return the limit above every experiment with the least room, and its name."""
+    found = [limit for limit in limits() if limit.size_bytes < physical_ram_bytes()]
+    if not found:
+        return None, f"the {format_bytes(physical_ram_bytes())} of RAM of this machine"
+    lowest = min(found, key=lambda limit: limit.room_bytes)
+    return lowest, f"the {format_bytes(lowest.size_bytes)} limit of this container"
+
+
+def _fit(sandbox: Sandbox, asked_bytes: int) -> Budget:
+    """Return the budget, lowered to what there is; refuse one that is used up before the start."""
+    with MemoryMeter(sandbox.pid, backend=chosen_backend()) as meter:
         reading = meter.exact()
     needed = reading.anonymous_bytes + reading.shared_bytes
-    if budget_bytes < needed * 1.1:
+    budget, (lowest, name) = Budget(asked_bytes), _lowest_limit()
+    if lowest is not None:
+        room = lowest.room_bytes + needed - int(RESERVED_SHARE * lowest.size_bytes)
+        if room < asked_bytes:
+            budget = Budget(room, asked_bytes, name)
+    if budget.size_bytes < needed * 1.1:
+        below = f", all that is free below {name}," if budget.limit else ""
         raise ValueError(
-            f"ram_budget {format_bytes(budget_bytes)} is too small: Python and torch alone take "
-            f"{format_bytes(needed)} here. Pass at least {format_bytes(2 * needed)}"
+            f"ram_budget {format_bytes(budget.size_bytes)}{below} is too small: Python and torch "
+            f"alone take {format_bytes(needed)} here. Pass at least {format_bytes(2 * needed)}"
         )
+    return budget

@@ -72,7 +72,8 @@ class Tree(Protocol):
 class MemoryMeter:
     """Read the memory of a process and its descendants again and again, for one experiment.
 
-    `pids` replaces the search for descendants, for instance by the list that a cgroup keeps.
+    `pids` replaces the search for descendants, for instance by the list that a cgroup keeps;
+    `adopter` is the process that inherits orphans: what is below it belongs to the tree.
     """
 
     def __init__(
@@ -80,13 +81,14 @@ class MemoryMeter:
         pid: int,
         *,
         pids: Callable[[], Iterable[int]] | None = None,
+        adopter: int = 0,
         backend: MemoryBackend = "auto",
         proc: str = "/proc",
         clock: Callable[[], float] = time.monotonic,
         cpu_clock: Callable[[], float] = time.thread_time,
     ) -> None:
         use_proc = backend == "proc" or (backend == "auto" and reports_kinds(proc))
-        self._tree: Tree = ProcTree(pid, pids, proc) if use_proc else PsutilTree(pid, pids)
+        self._tree: Tree = ProcTree(pid, pids, proc, adopter) if use_proc else PsutilTree(pid, pids)
         # psutil's cheap figure is RSS, in which mapped files look held.
         self._cheap_tells_kinds = use_proc
         self._clock, self._cpu_clock = clock, cpu_clock

@@ -89,6 +89,8 @@ class Run:
     stdout: str = ""  # the last lines of each
     stderr: str = ""
     guess: "Guess | None" = None
+    asked_bytes: int | None = None  # the budget that was asked for, where there is less than that
+    limit: str = ""  # "the 1.2 GiB limit of this container", where that has come before the budget
 
     @property
     def finished(self) -> bool:
@@ -164,8 +166,10 @@ class Run:
     def ending(self) -> str:
         """Return how it ended, in words: 'killed: over its 1 GiB budget, by the kernel (...)'."""
         if self.outcome is Outcome.KILLED:
-            budget = format_bytes(self.budget_bytes)
+            budget = format_bytes(self.asked_bytes or self.budget_bytes)
             said = f", which raised {self.error.splitlines()[0]}" if self.error else ""
+            if self.limit:
+                return f"killed: at {self.limit}, below its {budget} budget{said}"
             return f"killed: over its {budget} budget, by the {self.enforced_by}{said}"
         return f"{self.outcome}: {self.error}" if self.error else str(self.outcome)
 
@@ -174,6 +178,9 @@ class Run:
             f"{self.ending} after {self.seconds:.1f} s",
             f"peak anonymous {format_bytes(self.peak_anonymous_bytes)}",
         ]
+        if self.asked_bytes:
+            lowered = f"lowered to {format_bytes(self.budget_bytes)} by {self.limit}"
+            parts.append(f"budget of {format_bytes(self.asked_bytes)} {lowered}")
         if self.counters.samples:
             parts.append(f"{self.counters.samples:,} samples")
             parts.append(format_rate(self.samples_per_second))

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import psutil
 
-from helpers.budget import PREFIX, own_group
+from helpers.budget import PREFIX
+from helpers.system.cgroups import own_group
 from helpers.system.processes import command_line
 
 MARK = "LARGER_THAN_RAM_TESTS"  # an environment variable: children inherit it, orphans keep it
@@ -59,7 +60,7 @@ def warm_spare() -> frozenset[str]:
     sandbox = module.pool.waiting if module else None
     if sandbox is None:
         return frozenset()
-    processes = {_line(process.pid) for process in (sandbox.process, sandbox.watcher)}
+    processes = {_line(pid) for pid in (sandbox.pid, sandbox.watcher.pid)}
     group = {_group_line(sandbox.group.path)} if sandbox.group else set()
     return frozenset(processes | {f"file {sandbox.folder}"} | group)
 

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
+import torch
 
 MIB = 2**20
 
@@ -89,6 +91,25 @@ def leave_a_process_behind() -> int:
     """Start a process that would wait for ever, and return its pid."""
     code = "import threading; threading.Event().wait()"
     return subprocess.Popen([sys.executable, "-c", code]).pid
+
+
+def run_inside() -> None:
+    from helpers import run
+
+    run(add, 1, 2)
+
+
+def fill_shared_memory() -> None:
+    kept = []
+    while True:
+        kept.append(torch.ones(32 * MIB, dtype=torch.uint8).share_memory_())
+
+
+def share_by_name_and_be_killed() -> None:
+    torch.multiprocessing.set_sharing_strategy("file_system")
+    kept = [torch.ones(MIB, dtype=torch.uint8).share_memory_() for _ in range(20)]
+    kill_itself_with(9)
+    assert kept
 
 
 def leave_a_daemon_behind(seconds_to_be_seen: float) -> int:
@@ -235,6 +256,25 @@ def print_a_lot() -> None:
     for number in range(50_000):
         print(f"line {number}")
     print("the last words", file=sys.stderr)
+
+
+def flood_a_stream(size: int) -> None:
+    line = b"x" * 65_535 + b"\n"
+    for _ in range(size // len(line)):
+        os.write(2, line)
+    write_into_nothing()
+
+
+def say_how_large_the_folder_is() -> int:
+    """Return the bytes in the files of the run's own folder."""
+    folder = Path(tempfile.gettempdir()).resolve().parent
+    return sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
+
+
+def flood_and_say_how_large_the_folder_is(size: int) -> int:
+    for _ in range(size // 2**16):
+        os.write(2, bytes(2**16))
+    return say_how_large_the_folder_is()
 
 
 def close_the_streams() -> int:

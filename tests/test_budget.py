@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from helpers import budget
-from helpers.budget import PREFIX, Group, enforcement, group_of, make_group, scope_command, sweep
+from helpers.budget import PREFIX, Group, enforcement, group_of, make_group, scope_command
 
 MIB = 2**20
 TAKES = "import sys; sys.stdin.read(1); held = bytearray(b'x') * (256 << 20); print('alive')"
@@ -240,6 +240,24 @@ def test_the_limit_leaves_no_swap(tmp_path: Path, version: int, swap: str, expec
 
 
 @pytest.mark.parametrize(
+    ("version", "texts"),
+    [
+        (1, {"memory.limit_in_bytes": f"{64 * MIB}", "memory.max_usage_in_bytes": f"{63 * MIB}"}),
+        (2, {"memory.events": "max 9\noom 1\noom_kill 1\n"}),
+    ],
+)
+def test_a_group_that_has_met_its_own_limit_is_told_from_one_killed_from_above(
+    tmp_path: Path, version: int, texts: dict[str, str]
+) -> None:
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    assert Group(tmp_path, version).was_full()
+    (tmp_path / "memory.max_usage_in_bytes").write_text(f"{32 * MIB}")
+    (tmp_path / "memory.events").write_text("max 9\noom 0\noom_kill 1\n")
+    assert not Group(tmp_path, version).was_full()
+
+
+@pytest.mark.parametrize(
     ("version", "name", "text"),
     [
         (1, "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"),
@@ -253,27 +271,6 @@ def test_kills_are_counted_in_both_versions(
     assert Group(tmp_path, version).kills() == 3
     (tmp_path / name).write_text("under_oom 0\n")  # an old kernel does not count them
     assert Group(tmp_path, version).kills() == 0
-
-
-def test_a_sweep_removes_what_a_dead_maker_left_and_nothing_else(tmp_path: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
-        pass
-    dead, full = tmp_path / f"{PREFIX}-{gone.pid}-1", tmp_path / f"{PREFIX}-{gone.pid}-2"
-    alive, strange = tmp_path / f"{PREFIX}-{os.getpid()}-1", tmp_path / f"{PREFIX}-x-1"
-    for folder in (dead, full, alive, strange, full / "process"):
-        folder.mkdir()
-    sweep(tmp_path)
-    assert sorted(tmp_path.iterdir()) == sorted([full, alive, strange])
-
-
-def test_a_new_group_sweeps_first(machine: Machine) -> None:
-    own = machine.stand_in("/docker/ab12", 1)
-    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
-        pass
-    (own / f"{PREFIX}-{gone.pid}-1").mkdir()
-    made = machine.make_group()
-    assert made is not None
-    assert [path for path in own.iterdir() if path.is_dir()] == [made.path]
 
 
 @pytest.fixture

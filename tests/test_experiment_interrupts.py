@@ -39,7 +39,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> None:
     monkeypatch.setattr(owner, name, interrupting(getattr(owner, name)))
 
 
-@pytest.mark.parametrize("name", ["_start_child", "_start_watcher", "wait_until_warm"])
+@pytest.mark.parametrize("name", ["_start_watcher", "wait_until_warm"])
 def test_an_interrupt_during_the_warm_up_is_raised(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,7 +70,7 @@ def test_an_interrupt_in_mid_run_ends_the_workers_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("owner", "name"), [(Experiment, "_end"), (Sandbox, "put_away"), (WarmPool, "warm_up")]
+    ("owner", "name"), [(Experiment, "_run"), (Sandbox, "put_away"), (WarmPool, "warm_up")]
 )
 def test_an_interrupt_during_the_clean_up_loses_nothing(
     owner: Any, name: str, monkeypatch: pytest.MonkeyPatch
@@ -78,7 +78,7 @@ def test_an_interrupt_during_the_clean_up_loses_nothing(
     pool.warm_up()
     if owner is WarmPool:  # it is called at the beginning as well
         monkeypatch.setattr(pool, "warm_up", interrupting(pool.warm_up))
-        monkeypatch.setattr(WarmPool, "take", lambda own: _take(own))
+        monkeypatch.setattr(WarmPool, "take", lambda own, _: _take(own))
     else:
         interrupt(monkeypatch, owner, name)
     record = run(lessons.add, 1, 2)
@@ -95,6 +95,6 @@ def _take(own: WarmPool) -> Sandbox:
 def test_an_impatient_reader_interrupts_the_clean_up_as_well(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for owner, name in ((Experiment, "_wait"), (Experiment, "_end"), (Sandbox, "put_away")):
+    for owner, name in ((Experiment, "_wait"), (Experiment, "_run"), (Sandbox, "put_away")):
         interrupt(monkeypatch, owner, name)
     assert run(lessons.hang).outcome is Outcome.STOPPED

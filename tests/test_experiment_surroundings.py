@@ -1,6 +1,7 @@
 """What goes wrong around an experiment, and what a function may leave and do."""
 
 import multiprocessing
+import signal
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -73,7 +74,46 @@ def test_a_result_that_cannot_be_written_is_a_crash() -> None:
     assert "without a result" in record.error
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGCHLD"), reason="no SIGCHLD")
+def test_a_caller_that_ignores_the_end_of_its_children_learns_how_they_ended() -> None:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        pool.clear()
+        record = run(lessons.write_into_nothing)
+        pool.clear()
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert record.error.startswith("SIGSEGV")
+
+
+def test_run_inside_run_is_refused() -> None:
+    record = run(lessons.run_inside)
+    assert record.outcome is Outcome.RAISED
+    assert record.error.startswith("RuntimeError: run was called inside a function that runs in")
+
+
+def test_a_working_folder_that_was_removed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(ValueError, match="the working folder has been removed"):
+        run(lessons.add, 1, 2)
+
+
 # What a function may leave, and do
+
+
+@pytest.mark.parametrize("enforcer", ["auto", "watcher"])
+@pytest.mark.parametrize(
+    "function", [lessons.fill_shared_memory, lessons.share_by_name_and_be_killed]
+)
+def test_shared_memory_goes_with_its_processes(
+    function: Callable[[], Any], enforcer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LARGER_THAN_RAM_ENFORCER", enforcer)
+    assert run(function).outcome in (Outcome.KILLED, Outcome.CRASHED)
 
 
 def test_a_process_that_outlives_the_function_is_ended() -> None:
@@ -90,8 +130,9 @@ def test_a_daemon_is_found_in_its_cgroup(kernel_enforced: str) -> None:
 
 
 @needs_fork
-def test_a_daemon_that_the_watcher_has_seen_is_ended(watcher_enforced: str) -> None:
-    record = run(lessons.leave_a_daemon_behind, 0.5)
+@pytest.mark.skipif(sys.platform != "linux", reason="orphans come to nobody we know")
+def test_a_daemon_is_found_without_a_cgroup_as_well(watcher_enforced: str) -> None:
+    record = run(lessons.leave_a_daemon_behind, 0.0)
     assert record.outcome is Outcome.FINISHED
     assert not is_running(record.value)
 
@@ -106,6 +147,14 @@ def test_of_much_that_is_printed_the_last_lines_are_kept() -> None:
     lines = record.stdout.splitlines()
     assert (record.outcome, lines[-1], len(lines)) == (Outcome.FINISHED, "line 49999", 40)
     assert record.stderr == "the last words"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals")
+def test_of_a_flood_only_the_end_is_kept_and_a_crash_after_it_is_told() -> None:
+    record = run(lessons.flood_a_stream, 20 * MIB)
+    assert record.error.startswith("SIGSEGV (Segmentation fault), at lesson_functions.py line")
+    value = run(lessons.flood_and_say_how_large_the_folder_is, 20 * MIB).value
+    assert value < MIB
 
 
 def test_a_function_may_close_its_streams() -> None:

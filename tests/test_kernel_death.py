@@ -10,7 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import leftovers
+import psutil
 import pytest
+
+from helpers.running.run_folder import sweep
 
 pytestmark = pytest.mark.skipif(
     not (hasattr(signal, "SIGKILL") and Path("/proc/self").exists()),
@@ -87,6 +90,27 @@ def test_a_kernel_killed_in_mid_run_leaves_nothing(
         if method == "spawn":
             assert any("sem.mp-" in line for line in during)
         process.kill()
+    assert leftovers.left_since(before) == []
+
+
+@pytest.mark.parametrize("enforcer", ["auto", "watcher"])
+def test_what_a_kernel_killed_with_its_watcher_leaves_is_swept_by_the_next_start(
+    enforcer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LARGER_THAN_RAM_ENFORCER", enforcer)
+    before, pids = leftovers.traces(), tmp_path / "pids"
+    with kernel(RUNS, pids, "fork") as process:
+        wait_for(both_workers_said(pids))
+        sweep()
+        assert process.poll() is None  # what has an owner is left alone
+        (watcher,) = psutil.Process(process.pid).children()
+        (child,) = watcher.children()
+        Path(f"/dev/shm/torch_{child.pid}_1_0").touch()
+        for dying in (watcher, process):
+            dying.kill()
+            dying.wait()
+        assert child.is_running()
+    sweep()
     assert leftovers.left_since(before) == []
 
 

@@ -1,5 +1,6 @@
 """How an experiment's ending is judged, from what its processes left behind."""
 
+import dataclasses
 import signal
 from typing import Any
 
@@ -19,8 +20,16 @@ Current thread 0x1 (most recent call first):
 """
 
 
-def report(reason: str = "", kernel_kills: int | None = 0) -> WatchReport:
-    return WatchReport(reason, kernel_kills, all_gone=True, cpu_seconds=0.1)
+def report(reason: str = "", kernel_kills: int | None = 0, **more: Any) -> WatchReport:
+    return WatchReport(reason, kernel_kills, all_gone=True, cpu_seconds=0.1, **more)
+
+
+def judged(
+    seen: WatchReport | None, result: Result | None, code: int | None = 0, **more: Any
+) -> tuple[Outcome, str]:
+    seen = dataclasses.replace(seen, code=code) if seen else None
+    settled: dict[str, Any] = {"stderr": "", "watcher_stderr": "", "timeout": 1}
+    return find_outcome(seen, result, **settled | more)
 
 
 @pytest.mark.parametrize(
@@ -32,6 +41,8 @@ def report(reason: str = "", kernel_kills: int | None = 0) -> WatchReport:
         (report(kernel_kills=1), RAISED, 0, Outcome.KILLED),  # a worker was killed
         (report(kernel_kills=1), FINISHED, 0, Outcome.FINISHED),  # and was not missed
         (report("over budget"), None, -9, Outcome.KILLED),
+        (report(killed_from_above=True), None, -9, Outcome.KILLED),
+        (report(killed_from_above=True), FINISHED, 0, Outcome.FINISHED),  # somebody else was
         (report("over budget"), FINISHED, -9, Outcome.FINISHED),  # it had just finished
         (report(kernel_kills=None), None, -9, Outcome.KILLED),  # the count went with its scope
         (report(kernel_kills=None), None, -11, Outcome.CRASHED),
@@ -46,9 +57,7 @@ def report(reason: str = "", kernel_kills: int | None = 0) -> WatchReport:
 def test_every_ending_has_its_outcome(
     seen: WatchReport | None, result: Result | None, code: int, outcome: Outcome
 ) -> None:
-    assert (
-        find_outcome(seen, result, code=code, stderr="", watcher_stderr="", timeout=1)[0] is outcome
-    )
+    assert judged(seen, result, code=code)[0] is outcome
 
 
 @pytest.mark.parametrize(
@@ -66,7 +75,7 @@ def test_every_ending_has_its_outcome(
             "the process left without a result (exit code 1); its last words: "
             "OSError: no space left",
         ),
-        ({"code": None}, "the process left without a result (exit code None)"),
+        ({"code": None}, "how the process ended is not known; it left no result"),
         ({"code": -9}, "SIGKILL, not by its budget: the machine itself may be out of memory"),
         ({"code": -11, "stderr": FAULT}, "SIGSEGV (Segmentation fault), at rows.py line 54"),
         ({"code": -15}, "SIGTERM (Terminated)"),
@@ -74,28 +83,17 @@ def test_every_ending_has_its_outcome(
     ],
 )
 def test_every_failure_has_its_words(given: dict[str, Any], words: str) -> None:
-    settled: dict[str, Any] = {
-        "seen": report(),
-        "result": None,
-        "code": 0,
-        "stderr": "",
-        "watcher_stderr": "",
-    }
-    settled = settled | {"timeout": 1.0} | given
-    assert find_outcome(settled.pop("seen"), settled.pop("result"), **settled)[1] == words
+    settled: dict[str, Any] = {"seen": report(), "result": None}
+    assert judged(**settled | given)[1] == words
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGRTMIN"), reason="no real-time signals here")
 def test_a_signal_without_a_name_has_its_number() -> None:
     number = signal.SIGRTMIN + 6
-    words = find_outcome(report(), None, code=-number, stderr="", watcher_stderr="", timeout=1)[1]
-    assert words.startswith(f"signal {number}")
+    assert judged(report(), None, code=-number)[1].startswith(f"signal {number}")
 
 
 def test_where_there_is_no_sigkill_a_lost_count_is_no_kill(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(signal, "SIGKILL")  # Windows
     seen = report(kernel_kills=None)
-    assert (
-        find_outcome(seen, None, code=3221225477, stderr="", watcher_stderr="", timeout=1)[0]
-        is Outcome.CRASHED
-    )
+    assert judged(seen, None, code=3221225477)[0] is Outcome.CRASHED

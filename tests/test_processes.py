@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +52,15 @@ def said(process: subprocess.Popen[str]) -> list[int]:
     return [int(word) for word in process.stdout.readline().split()]
 
 
+def end(session: int, listed: Callable[[], list[int]] = list, *, patience: float = 8.0) -> bool:
+    return end_all(lambda: members(session) | set(listed()), set(), patience=patience)
+
+
 @pytest.fixture
 def leader() -> Iterator[subprocess.Popen[str]]:
     with start(FAMILY) as process:
         yield process
-        end_all(process.pid)
+        end(process.pid)
 
 
 def is_running(pid: int) -> bool:
@@ -69,7 +73,7 @@ def is_running(pid: int) -> bool:
 def test_a_session_is_ended_with_its_orphans(leader: subprocess.Popen[str]) -> None:
     child, orphan = said(leader)
     assert members(leader.pid) == {leader.pid, child, orphan}
-    assert end_all(leader.pid)
+    assert end(leader.pid)
     assert not any(is_running(pid) for pid in (leader.pid, child, orphan))
     assert members(leader.pid) == set()
 
@@ -78,9 +82,23 @@ def test_a_process_outside_the_session_lives_on(leader: subprocess.Popen[str]) -
     said(leader)
     with start(WAITS) as other:
         said(other)
-        assert end_all(leader.pid)
+        assert end(leader.pid)
         assert is_running(other.pid)
         other.kill()
+
+
+@needs_proc
+def test_a_process_outside_the_session_is_known_by_its_mark_and_by_its_adopter(
+    leader: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child, orphan = said(leader)
+    monkeypatch.setenv("LESSON_MARK", "a run's own")
+    with start(WAITS) as marked:
+        said(marked)
+        assert members(0, mark="LESSON_MARK=a run's own\0") == {marked.pid}
+        assert members(0, adopter=leader.pid) == {child}
+        assert members(leader.pid, adopter=os.getpid()) >= {leader.pid, child, orphan, marked.pid}
+        marked.kill()
 
 
 def test_a_listed_process_is_ended_in_whatever_session_it_is(
@@ -89,7 +107,7 @@ def test_a_listed_process_is_ended_in_whatever_session_it_is(
     said(leader)
     with start(WAITS) as listed:
         said(listed)
-        assert end_all(leader.pid, listed=lambda: [listed.pid])
+        assert end(leader.pid, listed=lambda: [listed.pid])
         assert not is_running(listed.pid)
 
 
@@ -103,7 +121,7 @@ def test_a_listed_process_is_waited_for_also_when_it_is_on_no_list_any_more(
         lists = iter([[listed.pid]])
         with monkeypatch.context() as patch:
             patch.setattr(processes, "kill", lambda pid: None if pid == listed.pid else kill(pid))
-            assert not end_all(leader.pid, listed=lambda: next(lists, []), patience=0.2)
+            assert not end(leader.pid, listed=lambda: next(lists, []), patience=0.2)
         listed.kill()
 
 
@@ -113,7 +131,7 @@ def test_without_proc_descendants_and_known_processes_are_members(
     child, orphan = said(leader)
     with start(WAITS) as known:
         said(known)
-        found = members(leader.pid, [known.pid, 2**22 + 1], proc=tmp_path)
+        found = members(leader.pid, known=[known.pid, 2**22 + 1], proc=tmp_path)
         assert found >= {leader.pid, child, known.pid}
         if hasattr(os, "getsid"):
             assert orphan in found
@@ -126,7 +144,7 @@ def test_without_sessions_known_processes_are_members(
     child, orphan = said(leader)
     monkeypatch.delattr(os, "getsid")  # Windows
     assert members(leader.pid, proc=tmp_path) == {leader.pid, child}
-    assert members(leader.pid, [orphan], proc=tmp_path) == {leader.pid, child, orphan}
+    assert members(leader.pid, known=[orphan], proc=tmp_path) == {leader.pid, child, orphan}
 
 
 def test_it_says_so_when_a_process_cannot_be_ended(
@@ -135,8 +153,8 @@ def test_it_says_so_when_a_process_cannot_be_ended(
     said(leader)
     with monkeypatch.context() as patch:
         patch.setattr(processes, "kill", lambda pid: None)
-        assert not end_all(leader.pid, patience=0.05)
-    assert end_all(leader.pid)
+        assert not end(leader.pid, patience=0.05)
+    assert end(leader.pid)
 
 
 def test_a_resource_tracker_may_end_by_itself(
@@ -153,14 +171,14 @@ def test_a_resource_tracker_may_end_by_itself(
         kill(pid)
 
     monkeypatch.setattr(processes, "kill", note)
-    assert end_all(leader.pid)
+    assert end(leader.pid)
     assert set(killed) == {leader.pid, child, orphan}
     assert killed[-1] == orphan
 
 
 @needs_proc
 def test_a_tracker_is_known_by_its_command_line() -> None:
-    with start(WAITS, processes.TRACKER) as tracker, start(WAITS) as other:
+    with start(WAITS, processes.TRACKERS[0]) as tracker, start(WAITS) as other:
         said(tracker), said(other)
         assert processes._is_tracker(tracker.pid)
         assert not processes._is_tracker(other.pid)
@@ -185,7 +203,8 @@ def test_where_there_is_no_sigkill_it_terminates(monkeypatch: pytest.MonkeyPatch
 @needs_proc
 def test_a_command_line_is_read_and_may_be_missing(tmp_path: Path) -> None:
     assert "pytest" in command_line(os.getpid())
-    assert command_line(os.getpid(), proc=tmp_path) == ""
+    assert "pytest" in command_line(os.getpid(), proc=tmp_path)  # psutil tells
+    assert command_line(2**22 + 1) == command_line(2**22 + 1, proc=tmp_path) == ""
 
 
 def test_a_process_name_may_hold_anything(tmp_path: Path) -> None:

@@ -1,9 +1,7 @@
 """A warm sandbox: started early, used once, and put away without a trace."""
 
+import operator
 import os
-import pickle
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,9 +14,11 @@ from helpers import budget
 from helpers.budget import Group
 from helpers.running import sandbox as spare_module
 from helpers.running import warm_pool as pool_module
-from helpers.running.child import Request
-from helpers.running.sandbox import FOLDER_PREFIX, LAST_BYTES, Sandbox
-from helpers.running.warm_pool import WarmPool, sweep
+from helpers.running.run_folder import FOLDER_PREFIX, RunFolder
+from helpers.running.sandbox import Sandbox
+from helpers.running.warm_pool import WarmPool
+from helpers.system.processes import kill
+from helpers.system.shared_memory import remove_segments
 
 
 @pytest.fixture
@@ -53,16 +53,16 @@ def test_one_spare_is_enough(pool: WarmPool) -> None:
     assert pool.waiting is first
 
 
-@pytest.mark.parametrize("name", ["process", "watcher"])
+@pytest.mark.parametrize("name", ["pid", "watcher.pid"])
 def test_a_spare_that_has_died_is_replaced(pool: WarmPool, name: str) -> None:
     pool.warm_up()
     first = pool.waiting
-    process = getattr(first, name)
-    process.kill()
-    process.wait()
+    assert first is not None
+    first.wait_until_warm()
+    kill(operator.attrgetter(name)(first))
+    first.watcher.wait()  # it goes with its child
     pool.warm_up()
     assert pool.waiting is not first
-    assert first is not None
     assert not first.folder.exists()
 
 
@@ -103,7 +103,7 @@ def test_a_spare_that_fails_to_warm_up_is_replaced_once(
 ) -> None:
     warm, failed = Sandbox.wait_until_warm, list[Sandbox]()
 
-    def fail_once(sandbox: Sandbox) -> None:
+    def fail_once(sandbox: Sandbox, *_: Any) -> None:
         if not failed:
             failed.append(sandbox)
             raise RuntimeError("a library did not load")
@@ -122,21 +122,20 @@ def test_a_child_that_never_gets_warm_is_given_up(
     pool: WarmPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spare_module, "IMPORT_SECONDS", 0.0)
-    with pytest.raises(RuntimeError, match="could not import torch: exit code None"):
+    with pytest.raises(RuntimeError, match="could not import torch: it said nothing"):
         pool.take()
 
 
-@pytest.mark.parametrize("name", ["_start_child", "_start_watcher"])
 @pytest.mark.parametrize("error", [OSError(11, "no more processes"), KeyboardInterrupt()])
 def test_half_a_spare_is_put_away(
-    pool: WarmPool, monkeypatch: pytest.MonkeyPatch, name: str, error: BaseException
+    pool: WarmPool, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     before = leftovers.traces()
 
     def fail(_: Sandbox) -> Any:
         raise error
 
-    monkeypatch.setattr(Sandbox, name, fail)
+    monkeypatch.setattr(Sandbox, "_start_watcher", fail)
     with pytest.raises(type(error)):
         pool.warm_up()
     assert pool.waiting is None
@@ -159,23 +158,11 @@ def test_of_what_was_written_the_last_lines_are_read(pool: WarmPool) -> None:
     assert sandbox is not None
     assert sandbox.read("stdout") == ""
     assert sandbox.read("nothing of that name") == ""
-    (sandbox.folder / "stdout").write_text("first\n" + "x" * LAST_BYTES + "\nlast \N{SNOWMAN}\n")
+    (sandbox.folder / "stdout").write_text("first\n" + "x\n" * 2**17 + "last \N{SNOWMAN}\n")
     assert sandbox.read("stdout", lines=1) == "last \N{SNOWMAN}"
-    assert "first" not in sandbox.read("stdout")
+    assert "first" not in sandbox.read("stdout", lines=2**20)
     (sandbox.folder / "stdout").write_bytes(b"\xff broken\n")
     assert sandbox.read("stdout") == "\N{REPLACEMENT CHARACTER} broken"
-
-
-def test_an_order_for_a_child_that_died_is_no_error(pool: WarmPool) -> None:
-    pool.warm_up()
-    sandbox = pool.waiting
-    assert sandbox is not None
-    sandbox.process.kill()
-    sandbox.process.wait()
-    sandbox.give(Request(pickle.dumps("x" * 2**20), [], "", {}, "spawn"))
-    sandbox.tell_watcher("over")
-    sandbox.watcher.wait(timeout=60)
-    sandbox.tell_watcher("over")
 
 
 @pytest.mark.parametrize("can_be_set", [True, False])
@@ -189,23 +176,36 @@ def test_a_child_in_a_scope_is_held_by_the_scopes_group(
     monkeypatch.setattr(spare_module, "group_of", lambda pid: group)
     sandbox = pool.take()
     assert sandbox.group == group
-    assert sandbox.task().version == (2 if can_be_set else 0)
-    sandbox.group = None  # it was made up
+    assert RunFolder(sandbox.folder).group() == group
     sandbox.put_away()
 
 
-def test_a_sweep_removes_folders_whose_kernel_is_gone_and_no_others() -> None:
-    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
-        pass
-    top = Path(tempfile.gettempdir())
-    dead = top / f"{FOLDER_PREFIX}{gone.pid}-abc"
-    kept = [top / f"{FOLDER_PREFIX}{os.getpid()}-abc", top / f"{FOLDER_PREFIX}x-abc"]
-    for folder in (dead, *kept):
-        folder.mkdir()
-    sweep()
-    assert not dead.exists()
-    for folder in kept:
-        folder.rmdir()
+def test_segments_of_others_are_left_alone(tmp_path: Path) -> None:
+    names = [f"torch_{os.getpid()}_1_0", "torch_x_1_0", f"torch_{2**22 + 1}_1_0", "psm_1"]
+    gone = tmp_path / f"torch_{2**22 + 2}_1_0"
+    for path in [*(tmp_path / name for name in names), gone]:
+        path.touch()
+    ours = {os.getpid(), 2**22 + 2}
+    remove_segments(ours, since=gone.stat().st_ctime + 1, folder=tmp_path)
+    assert gone.exists()  # it was there before
+    remove_segments(ours, since=gone.stat().st_ctime, folder=tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted(tmp_path / name for name in names)
+
+
+def test_sockets_have_short_names_wherever_temporary_files_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = tmp_path / ("deep" * 25)
+    deep.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    folder, lock = RunFolder.make()
+    short = folder.temporary
+    assert len(str(short)) < 40
+    assert short.resolve() == folder.path / "tmp"
+    folder.remove()
+    lock.close()
+    assert not short.is_symlink()
+    assert not any(deep.iterdir())
 
 
 def test_the_first_spare_of_a_kernel_sweeps(

@@ -1,14 +1,16 @@
 """The process beside an experiment: what it is told, what it tells, and what it ends."""
 
+import contextlib
 import dataclasses
 import io
 import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,55 +18,59 @@ from typing import Any
 import psutil
 import pytest
 
-from helpers.budget import Group
 from helpers.memory import MemoryReading
 from helpers.records import Snapshot
 from helpers.running import watch as watch_module
+from helpers.running.run_folder import RunFolder
 from helpers.running.shared_state import Phase, SharedState
-from helpers.running.watch import LAST_WORDS_SECONDS, Task, Watch
+from helpers.running.watch import LAST_WORDS_SECONDS, LINGERING_SECONDS, Task, Watch
 from helpers.running.watcher import Wanted
+from helpers.system.cgroups import Group
 from helpers.system.procfs import ProcessMemory
 
 MIB = 2**20
 BUDGET = 100 * MIB
-# Takes so many MiB for every line that it reads.
+# Stands in for the child: takes so many MiB for every line that it reads from a named pipe.
 TAKES = """
 import sys
 held = []
-for line in sys.stdin:
-    held.append(bytearray(b"x") * (int(line) << 20))
-    print("taken", flush=True)
+with open(sys.argv[1] + "/wishes") as wishes:
+    for line in wishes:
+        held.append(bytearray(b"x") * (int(line) << 20))
 """
+WATCHES = f"""
+import sys
+from helpers.running import child_process, watcher
+child_process.python = lambda module: [sys.executable, "-c", {TAKES!r}]
+watcher.main()
+"""
+pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 
 
 class Desk:
-    """A real watcher, and the experiment's process that it watches. The test is the kernel."""
+    """A real watcher, and the experiment's process that it watches. The test is the caller."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "run"
         self.folder.mkdir()
         self.state = SharedState.create(self.folder / "state")
-        self.child = self._start(TAKES, stderr=None, start_new_session=True)
-        self.task = Task(pid=self.child.pid, folder=str(self.folder))
-        words = json.dumps(dataclasses.asdict(self.task))
-        main = "from helpers.running.watcher import main; main()"
-        self.watcher = self._start(main, words, stderr=subprocess.PIPE)
-
-    def _start(self, code: str, *words: str, **options: Any) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-c", code, *words],
+        os.mkfifo(self.folder / "wishes")
+        self.wishes = (self.folder / "wishes").open("r+b", buffering=0)
+        self.watcher = subprocess.Popen(
+            [sys.executable, "-c", WATCHES, str(self.folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-            **options,
         )
+        while not (pids := RunFolder(self.folder).pids()):
+            assert self.watcher.poll() is None
+        self.child = psutil.Process(pids[0])
 
     def begin(self, **changes: Any) -> None:
         """Hand the watcher its task, and let the function start."""
-        settled = {"budget_bytes": 2**30, "timeout": 120.0}
-        task = dataclasses.replace(self.task, **settled | changes)
-        self.tell(json.dumps(dataclasses.asdict(task)))
+        self.tell(json.dumps({"budget_bytes": 2**30, "timeout": 120.0} | changes))
         self.state.phase = Phase.READY
         assert self.next()["seconds"] == 0
         assert self.state.phase is Phase.GO
@@ -77,36 +83,44 @@ class Desk:
 
     def take(self, mib: int) -> None:
         """Let the child take memory."""
-        assert self.child.stdin is not None
-        self.child.stdin.write(f"{mib}\n")
-        self.child.stdin.flush()
+        self.wishes.write(f"{mib}\n".encode())
 
-    def next(self) -> dict[str, Any]:
-        """Return what the watcher says next, {} at its end."""
+    def next(self) -> Any:
+        """Return what the watcher says next."""
         assert self.watcher.stdout is not None
-        line = self.watcher.stdout.readline()
-        return json.loads(line) if line else {}
+        return json.loads(self.watcher.stdout.readline())
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return everything up to the last word."""
+        records = [self.next()]
+        while "reason" not in records[-1]:
+            records.append(self.next())
+        assert records[-1]["all_gone"]
+        return records
 
     def report(self) -> dict[str, Any]:
         """Return the last word."""
-        *_, last = iter(self.next, {})
-        assert last["all_gone"]
-        return last
+        return self.records()[-1]
 
     def hang_up(self) -> None:
         """Do what the kernel's death does."""
         assert self.watcher.stdin is not None
         self.watcher.stdin.close()
 
-    def is_running(self) -> bool:
-        return self.child.poll() is None
+    def has_cleaned_up(self) -> bool:
+        """Return whether the watcher ends well, and nothing is left when it does."""
+        code = self.watcher.wait(timeout=60)
+        return code == 0 and not self.child.is_running() and not self.folder.exists()
 
     def close(self) -> None:
         for process in (self.child, self.watcher):
-            process.kill()
-            with process:
-                pass
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        with self.watcher:
+            pass
+        self.child.wait()
         self.state.close()
+        self.wishes.close()
 
 
 @pytest.fixture
@@ -116,50 +130,36 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     desk.close()
 
 
-def test_a_spare_that_is_put_away_leaves_the_cleaning_to_the_kernel(desk: Desk) -> None:
-    desk.tell("over")
-    assert desk.watcher.wait(timeout=60) == 0
-    assert desk.is_running()
-    assert desk.folder.exists()
+@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize("end", [lambda desk: desk.tell("over"), Desk.hang_up])
+def test_what_nobody_needs_any_more_is_cleaned_up(
+    desk: Desk, begun: bool, end: Callable[[Desk], None]
+) -> None:
+    if begun:
+        desk.begin()
+    end(desk)
+    if begun:
+        assert desk.report()["reason"] == ""
+    assert desk.has_cleaned_up()
 
 
-def test_a_spare_whose_kernel_dies_is_cleaned_up(desk: Desk) -> None:
-    desk.hang_up()
-    assert desk.watcher.wait(timeout=60) == 0
-    assert desk.child.wait(timeout=60) != 0
-    assert not desk.folder.exists()
-
-
-def test_an_experiment_whose_kernel_dies_is_cleaned_up(desk: Desk) -> None:
-    desk.begin()
-    desk.hang_up()
-    assert desk.report()["reason"] == ""
-    assert desk.watcher.wait(timeout=60) == 0
-    assert desk.child.wait(timeout=60) != 0
-    assert not desk.folder.exists()
-
-
-def test_a_kernel_that_dies_while_nobody_listens_is_no_error(desk: Desk) -> None:
+def test_a_caller_that_dies_while_nobody_listens_is_no_error(desk: Desk) -> None:
     desk.begin()
     assert desk.watcher.stdout is not None
     desk.watcher.stdout.close()
     desk.hang_up()
-    assert desk.watcher.wait(timeout=60) == 0
-    assert not desk.folder.exists()
+    assert desk.has_cleaned_up()
     assert desk.watcher.stderr is not None
     assert desk.watcher.stderr.read() == ""
 
 
-@pytest.mark.parametrize(("word", "reason"), [("stop", "stopped"), ("over", "")])
-def test_a_word_ends_the_experiment_and_keeps_its_folder(
-    desk: Desk, word: str, reason: str
-) -> None:
+def test_a_stop_ends_the_experiment_and_keeps_its_folder(desk: Desk) -> None:
     desk.begin()
-    desk.tell(word)
+    desk.tell("stop")
     report = desk.report()
-    assert (report["reason"], report["kernel_kills"]) == (reason, 0)
+    assert (report["reason"], report["kernel_kills"], report["code"]) == ("stopped", 0, -9)
     assert [peak["name"] for peak in report["peaks"]] == ["main"]
-    assert desk.child.wait(timeout=60) != 0
+    assert not desk.child.is_running()
     assert desk.folder.exists()
 
 
@@ -178,24 +178,26 @@ def test_what_stays_inside_its_budget_is_sampled_and_lives(desk: Desk) -> None:
     while snapshot["anonymous_bytes"] < 50 * MIB:
         snapshot = desk.next()
     assert snapshot["anonymous_bytes"] < 75 * MIB
-    assert desk.is_running()
+    assert desk.child.is_running()
 
 
 def test_what_takes_too_long_is_timed_out_and_seen_to_the_end(desk: Desk) -> None:
     desk.begin(timeout=0.1)
-    *_, last_sample, report = iter(desk.next, {})
+    *_, last_sample, report = desk.records()
     assert report["reason"] == "timed out"
     assert last_sample["seconds"] > 0.1
 
 
-def test_a_child_that_has_ended_is_watched_on_until_the_kernel_knows(desk: Desk) -> None:
-    desk.begin(timeout=0.5)
-    assert desk.child.stdin is not None
-    desk.child.stdin.close()
-    desk.child.wait()  # the watcher readings at nobody now, again and again
-    *snapshots, report = iter(desk.next, {})
-    assert report["reason"] == "timed out"
-    assert all(snapshot["processes"] == 1 for snapshot in snapshots)
+def test_a_child_that_ends_ends_the_watch_and_its_exit_code_is_told(desk: Desk) -> None:
+    desk.begin(timeout=None)
+    desk.child.send_signal(signal.SIGSEGV)
+    report = desk.report()
+    assert (report["reason"], report["code"]) == ("", -signal.SIGSEGV)
+
+
+def test_a_spare_whose_child_dies_ends_with_it(desk: Desk) -> None:
+    desk.child.kill()
+    assert desk.watcher.wait(timeout=60) == 1
 
 
 # One watch, with readings made up by hand
@@ -231,8 +233,9 @@ class Setting:
         patch.setattr(watch_module, "time", clock)
         patch.setattr(watch_module, "MemoryMeter", lambda *_, **__: self.sampler)
         self.state = SharedState.create(folder / "state")
-        task = Task(2**22 + 1, str(folder), budget_bytes=BUDGET, timeout=60.0)
-        self.watch = Watch(task, self.snapshots.append)
+        run = RunFolder(folder)
+        run.note_pid(2**22 + 1)
+        self.watch = Watch(Task(BUDGET, 60.0), run, self.snapshots.append)
 
     def begin(self) -> None:
         """Take the baseline and start the function."""
@@ -338,7 +341,9 @@ def test_after_a_kill_by_the_kernel_the_main_process_has_a_moment_to_say_so(
 
 
 def test_a_group_that_has_gone_tells_nothing(setting: Setting, tmp_path: Path) -> None:
-    setting.watch.group = Group(tmp_path / "gone", 2)  # as a systemd scope's, after its end
+    gone = Group(tmp_path / "gone", 2)
+    setting.watch.group = gone  # as a systemd scope's, after its end
+    setting.watch.folder.note_group(gone)
     setting.begin()
     assert setting.watch.step()[0] == ""
     assert setting.snapshots[-1].charged_bytes is None
@@ -368,13 +373,13 @@ def test_what_is_over_its_budget_is_killed_before_the_rest_is_searched_for(
 ) -> None:
     done: list[object] = []
     monkeypatch.setattr(watch_module, "kill", done.append)
-    monkeypatch.setattr(watch_module, "end_all", lambda *_, **__: done.append("search"))
+    monkeypatch.setattr(RunFolder, "end", lambda *_, **__: done.append("search"))
     commands = iter(["python -c from multiprocessing.resource_tracker import main"])
     monkeypatch.setattr(watch_module, "command_line", lambda pid: next(commands))
     setting.sampler.exact_look = reading(10, 1, exact=True)
     setting.begin()
     setting.watch.end("over budget")
-    assert done == [setting.watch.task.pid, "search"]  # the tracker cleans up, and ends by itself
+    assert done == [setting.watch.pid, "search"]  # the tracker cleans up, and ends by itself
 
 
 def test_peaks_are_kept_for_every_process(setting: Setting) -> None:
@@ -388,35 +393,64 @@ def test_peaks_are_kept_for_every_process(setting: Setting) -> None:
     assert peak.peak_anonymous_bytes == 30 * MIB
 
 
-# What the kernel wants
+def test_a_child_that_does_not_end_after_its_result_is_not_waited_for(setting: Setting) -> None:
+    setting.begin()
+    (setting.watch.folder.path / "result").touch()
+    assert not setting.watch.lingers()
+    setting.state.ended = setting.now
+    assert not setting.watch.lingers()
+    setting.now += LINGERING_SECONDS + 1
+    assert setting.watch.lingers()
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_kill_at_the_limit_of_a_container_is_told_from_one_at_the_budget(
+    setting: Setting, full: bool
+) -> None:
+    group = SimpleNamespace(kills=lambda: 1, was_full=lambda: full)
+    setting.watch.group = group  # type: ignore[assignment]
+    assert setting.watch.end("").killed_from_above is not full
+
+
+def test_without_a_group_of_its_own_a_kill_in_the_callers_is_one_from_above(
+    setting: Setting,
+) -> None:
+    setting.watch.outer = SimpleNamespace(kills=lambda: 3)  # type: ignore[assignment]
+    setting.watch.kills_before = 3
+    assert not setting.watch.end("").killed_from_above
+    setting.watch.kills_before = 2
+    assert setting.watch.end("").killed_from_above
+
+
+# What the caller wants
 
 
 @pytest.mark.parametrize(
-    ("words", "stop", "over", "has_died"),
+    ("words", "stop", "task"),
     [
-        ("", False, False, True),
-        ("stop\n", True, False, True),
-        ("over\n", False, True, False),
-        ("stop\nover\n", True, True, False),
-        ("ov", False, False, True),  # it died in the middle of a word
-        ("nonsense\n", False, False, True),
+        ("", False, None),
+        ("stop\n", True, None),
+        ("over\n", False, None),
+        ("nonsense\n", False, None),
+        ('{"budget_bytes": 1, "timeout": null}\nstop\n', True, Task(1, None)),
+        ('{"budget_bytes": 1, "timeout": null}', False, None),  # it died in the middle of a word
     ],
 )
-def test_an_input_that_ends_without_over_means_that_the_kernel_has_died(
-    monkeypatch: pytest.MonkeyPatch, words: str, stop: bool, over: bool, has_died: bool
+def test_words_are_heeded_and_an_input_that_ends_means_that_it_is_over(
+    monkeypatch: pytest.MonkeyPatch, words: str, stop: bool, task: Task | None
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(words))
     wanted = Wanted()
     wanted.listen()
-    assert (wanted.stop, wanted.over, wanted.has_died()) == (stop, over, has_died)
+    assert (wanted.stop, wanted.task, wanted.over) == (stop, task, True)
     assert wanted.changed.is_set()
 
 
-def test_another_parent_means_that_the_kernel_has_died(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_parent_means_that_the_caller_has_died(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = Wanted()
-    assert not wanted.has_died()
+    assert not wanted.over
     monkeypatch.setattr(os, "getppid", lambda: 1)
-    assert wanted.has_died()
+    assert wanted.over
 
 
 def test_the_watcher_is_light() -> None:

@@ -1,19 +1,17 @@
 """The other end of `run`: a fresh process that calls one function and says how it went.
 
 It is started early and kept waiting with torch imported, so that a run need not wait for that.
-Its input is the word "go" (it stands in its cgroup now), then one pickled `Request`, then nothing
-until it ends. It writes `result` into its folder: a pickled `Result`. No file means that it died.
+Its input is the word "go" (it stands in its cgroup now), then the word "request" when its folder
+has one: a pickled `Request`. It writes `result` there: a pickled `Result`. No file: it died.
 """
 
 import contextlib
 import faulthandler
 import gc
 import multiprocessing.spawn
-import multiprocessing.util
 import os
 import pickle
 import sys
-import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +26,6 @@ from helpers.running.failures import (
 from helpers.running.shared_state import STATE_VARIABLE, Phase, SharedState
 
 WATCHER_SECONDS = 3.0  # to wait for a look of the watcher's; without one the run goes on
-LONGEST_SOCKET_FOLDER = 103 - len("/pymp-12345678/listener-12345678")  # macOS; Linux has 4 more
 
 
 @dataclass(frozen=True)
@@ -61,10 +58,9 @@ def main() -> None:
     import torch.utils.data  # noqa: F401 - this is what the early start is for
 
     (folder / "warm").touch()
-    try:
-        request: Request = pickle.load(sys.stdin.buffer)
-    except EOFError:
+    if not sys.stdin.buffer.readline():
         return  # a sandbox that was never used
+    request: Request = pickle.loads((folder / "request").read_bytes())
     state = SharedState(folder / "state")
     result = _carry_out(request, state, folder)
     state.ended = time.monotonic()
@@ -78,7 +74,6 @@ def _carry_out(request: Request, state: SharedState, folder: Path) -> Result:
     os.environ.update(request.environment)
     os.environ[STATE_VARIABLE] = str(folder / "state")
     os.environ["PYTHONUNBUFFERED"] = "1"  # for workers: what they say is kept if they are killed
-    _keep_sockets_in(folder)
     state.owner = os.getpid()
     try:
         _prepare(request)
@@ -112,21 +107,6 @@ def _last_words(path: Path) -> str:
         file.seek(max(file.seek(0, os.SEEK_END) - TRACEBACK_CHARACTERS, 0))
         return file.read().decode("utf-8", "replace")
     return ""
-
-
-def _keep_sockets_in(folder: Path) -> None:
-    """Let multiprocessing put its sockets where they are removed however this process ends.
-
-    It makes its temporary folder once, for this process and all its workers. Left alone where the
-    path would be longer than a socket's may be.
-    """
-    if len(os.fsencode(folder)) > LONGEST_SOCKET_FOLDER:
-        return
-    before, tempfile.tempdir = tempfile.tempdir, str(folder)
-    try:
-        multiprocessing.util.get_temp_dir()
-    finally:
-        tempfile.tempdir = before
 
 
 def _let_the_watcher_look(state: SharedState, phase: Phase) -> None:

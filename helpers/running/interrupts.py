@@ -6,21 +6,32 @@ import threading
 from collections.abc import Iterator
 
 
-@contextlib.contextmanager
-def interrupts_held() -> Iterator[None]:
-    """Do the block to its end; raise KeyboardInterrupt after it if one came meanwhile.
+class Interrupts:
+    """The interrupts that are being held back."""
 
-    Only the main thread is ever interrupted, so elsewhere there is nothing to hold.
+    came = False  # set it to False again where they have been heeded
+
+    def note(self, *_: object) -> None:
+        """Note one. This is the handler."""
+        self.came = True
+
+
+@contextlib.contextmanager
+def interrupts_held() -> Iterator[Interrupts]:
+    """Do the block to its end; hand an interrupt that came meanwhile to the handler before.
+
+    That one raises KeyboardInterrupt, or holds it back itself. Only the main thread is ever
+    interrupted, so elsewhere there is nothing to hold.
     """
+    held = Interrupts()
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield held
         return
-    came: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    before = signal.signal(signal.SIGINT, held.note)
     try:
-        yield
+        yield held
     finally:
         # None: the handler was not installed from Python, and cannot be put back from here.
         signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
-    if came:
-        raise KeyboardInterrupt
+    if held.came:
+        signal.raise_signal(signal.SIGINT)

@@ -13,15 +13,14 @@ def find_outcome(
     report: WatchReport | None,
     result: Result | None,
     *,
-    code: int | None,
     stderr: str,
     watcher_stderr: str,
-    timeout: float,
+    timeout: float | None,
 ) -> tuple[Outcome, str]:
     """Return the outcome and its error in words.
 
-    `report` is None when the watcher died, `result` is None when the child did. `code` is the
-    child's exit code as `Popen` has it, and the others are the last lines that each wrote.
+    `report` is None when the watcher died, `result` is None when the child did. The others are
+    the last lines that each wrote.
     """
     if report is None:
         words = f" ({watcher_stderr.splitlines()[-1]})" if watcher_stderr else ""
@@ -30,8 +29,9 @@ def find_outcome(
         return Outcome.FINISHED, ""
     error = result.error if result else ""
     # A systemd scope goes with its last process, and its count of kills with it.
-    lost_count = report.kernel_kills is None and _died_of(code) == "SIGKILL"
-    if report.kernel_kills or lost_count or report.reason == "over budget":
+    lost_count = report.kernel_kills is None and _died_of(report.code) == "SIGKILL"
+    by_kernel = report.kernel_kills or report.killed_from_above or lost_count
+    if by_kernel or report.reason == "over budget":
         return Outcome.KILLED, error
     if report.reason == "timed out":
         return Outcome.TIMED_OUT, f"not finished after {timeout:g} s"
@@ -39,11 +39,13 @@ def find_outcome(
         return Outcome.STOPPED, ""
     if result is not None:
         return Outcome.RAISED, error
-    return Outcome.CRASHED, _how_it_died(code, stderr)
+    return Outcome.CRASHED, _how_it_died(report.code, stderr)
 
 
 def _how_it_died(code: int | None, stderr: str) -> str:
-    if code is None or code >= 0:
+    if code is None:
+        return "how the process ended is not known; it left no result"
+    if code >= 0:
         last = next((line for line in reversed(stderr.splitlines()) if line.strip()), "")
         said = f"; its last words: {last}" if last else ""
         return f"the process left without a result (exit code {code}){said}"

@@ -1,13 +1,12 @@
 """Keep a sandbox warm: importing torch takes seconds, so a child waits with that done."""
 
 import atexit
+import contextlib
 import os
-import shutil
-import tempfile
-from pathlib import Path
 
-from helpers.running.interrupts import interrupts_held
-from helpers.running.sandbox import FOLDER_PREFIX, Sandbox
+from helpers.running.interrupts import Interrupts, interrupts_held
+from helpers.running.run_folder import sweep
+from helpers.running.sandbox import Sandbox
 
 
 class WarmPool:
@@ -30,51 +29,42 @@ class WarmPool:
             self.clear()
             if self._owner != os.getpid():
                 sweep()
-                atexit.register(self.clear)
+                atexit.register(self._clear_at_exit)
             self._sandbox, self._owner = Sandbox(), os.getpid()
 
-    def take(self) -> Sandbox:
+    def take(self, interrupts: Interrupts | None = None) -> Sandbox:
         """Return the sandbox, warm. It belongs to the caller, who puts it away.
 
         A sandbox that cannot be warmed is replaced once: rarely, a library fails to load and loads
-        the next time. Raises RuntimeError when the second fails, too.
+        the next time. Raises RuntimeError when the second fails, too, and KeyboardInterrupt when
+        one of the `interrupts` came.
         """
         try:
-            return self._take()
+            return self._take(interrupts)
         except RuntimeError:
-            return self._take()
+            return self._take(interrupts)
 
-    def _take(self) -> Sandbox:
+    def _take(self, interrupts: Interrupts | None) -> Sandbox:
         self.warm_up()
         sandbox, self._sandbox = self._sandbox, None
         assert sandbox is not None
         try:
-            sandbox.wait_until_warm()
+            sandbox.wait_until_warm(interrupts)
         except BaseException:
-            with interrupts_held():
-                sandbox.put_away()
+            sandbox.put_away()
             raise
         return sandbox
 
     def clear(self) -> None:
         """Put the sandbox away."""
-        sandbox, self._sandbox = self._sandbox, None
-        if sandbox is not None and self._owner == os.getpid():  # a fork's sandbox is its parent's
-            sandbox.put_away()
+        with interrupts_held():
+            sandbox, self._sandbox = self._sandbox, None
+            if sandbox is not None and self._owner == os.getpid():  # a fork's is its parent's
+                sandbox.put_away()
+
+    def _clear_at_exit(self) -> None:
+        with contextlib.suppress(KeyboardInterrupt):  # the process ends anyway
+            self.clear()
 
 
 pool = WarmPool()
-
-
-def sweep() -> None:
-    """Remove folders of runs whose caller was killed together with its watcher."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*-*"):
-        maker = folder.name.removeprefix(FOLDER_PREFIX).split("-")[0]
-        if maker.isdigit() and not _exists(int(maker)):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _exists(pid: int) -> bool:
-    import psutil  # late: most runs never need it
-
-    return bool(psutil.pid_exists(pid))

@@ -2,17 +2,16 @@
 
 import contextlib
 import dataclasses
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
-from helpers.budget import Group
 from helpers.memory import MemoryBackend, MemoryMeter, MemoryReading
 from helpers.records import ProcessPeak, Snapshot
+from helpers.running.run_folder import RunFolder
 from helpers.running.shared_state import Phase, SharedState
-from helpers.system.processes import command_line, end_all, kill
+from helpers.system.cgroups import own_group
+from helpers.system.processes import command_line, kill
 from helpers.system.procfs import ProcessMemory
 
 SHARE_OF_A_CORE = 0.02  # the most that looking may take
@@ -23,24 +22,17 @@ SNAPSHOT_INTERVAL = 0.02  # between snapshots handed on, unless one is a new pea
 # No process tree on a small machine fills memory faster: it bounds how long not to look.
 FASTEST_BYTES_PER_SECOND = 8 * 2**30
 TOLERATED_SHARE = 0.05  # over the budget before the watcher kills; killing takes the rest of 10 %
+LINGERING_SECONDS = 2.0  # for a child that has written its result and does not end
 LAST_WORDS_SECONDS = 1.0  # after the kernel killed a worker, for the main process to say so
 
 
 @dataclass(frozen=True)
 class Task:
-    """What to watch. A sandbox that waits has neither budget nor timeout yet."""
+    """What to watch for."""
 
-    pid: int  # of the experiment's main process, which leads a session of its own
-    folder: str  # holds the state; removed here if the caller of `run` dies
-    group: str = ""  # path of the memory cgroup; "" where the watcher enforces the budget
-    version: int = 0
-    budget_bytes: int = 0
-    timeout: float = 0.0
+    budget_bytes: int
+    timeout: float | None  # in seconds, None for no limit
     backend: MemoryBackend = "auto"
-
-    def memory_group(self) -> Group | None:
-        """Return the cgroup, where there is one."""
-        return Group(Path(self.group), self.version) if self.group else None
 
 
 @dataclass(frozen=True)
@@ -52,18 +44,32 @@ class WatchReport:
     all_gone: bool  # no process left, no cgroup left
     cpu_seconds: float  # that watching took
     peaks: tuple[ProcessPeak, ...] = ()
+    killed_from_above: bool = False  # at the limit of a container or the machine, not the budget
+    code: int | None = None  # the child's exit code as `Popen` has it, None where it is not known
 
 
 class Watch:
-    """One experiment being watched."""
+    """One experiment being watched. `adopter` is the process that its orphans come to."""
 
-    def __init__(self, task: Task, emit: Callable[[Snapshot], None]) -> None:
-        self.task = task
-        self.emit = emit
-        self.state = SharedState(Path(task.folder, "state"))
-        self.group = task.memory_group()
+    def __init__(
+        self,
+        task: Task,
+        folder: RunFolder,
+        emit: Callable[[Snapshot], None],
+        *,
+        adopter: int = 0,
+    ) -> None:
+        self.task, self.folder, self.emit, self.adopter = task, folder, emit, adopter
+        self.pid = folder.pids()[0]
+        self.state = SharedState(folder.path / "state")
+        self.group = folder.group()
+        self.outer = own_group("/proc/self")
+        self.kills_before = self._outer_kills()
         self.meter = MemoryMeter(
-            task.pid, backend=task.backend, pids=self.group.pids if self.group else None
+            self.pid,
+            backend=task.backend,
+            pids=self.group.pids if self.group else None,
+            adopter=adopter,
         )
         self.seen: tuple[ProcessMemory, ...] = ()
         self.peaks: dict[int, ProcessPeak] = {}
@@ -71,6 +77,7 @@ class Watch:
         self.highest = 0
         self.next_sample = 0.0
         self.killed_since: float | None = None
+        self.result_since: float | None = None
         self.cost = 0.0  # of a reading, on average
         self.began = time.monotonic()
 
@@ -106,16 +113,35 @@ class Watch:
         except OSError:  # a systemd scope goes with its last process
             return None
 
+    def lingers(self) -> bool:
+        """Return whether the child has written its result some time ago and does not end."""
+        if not self.state.ended or not (self.folder.path / "result").exists():
+            return False
+        self.result_since = self.result_since or time.monotonic()
+        return time.monotonic() - self.result_since > LINGERING_SECONDS
+
     def end(self, reason: str) -> WatchReport:
         """End what still runs, remove the cgroup, and say how it all ended."""
-        kills = self.kernel_kills()
+        kills, from_above = self.kernel_kills(), self._killed_from_above()
         if reason == "over budget":
             self._kill_who_was_seen()
-        gone = end_all(self.task.pid, self.peaks, listed=self._listed)
-        if self.group is not None:
-            gone = self.group.remove() and gone
+        gone = self.folder.end(session=self.pid, adopter=self.adopter)
         peaks = tuple(self.peaks.values())
-        return WatchReport(reason, kills, gone, time.process_time(), peaks)
+        return WatchReport(reason, kills, gone, time.process_time(), peaks, from_above)
+
+    def _killed_from_above(self) -> bool:
+        """Return whether the kernel has killed at a limit above the experiment's own."""
+        if self.group is None:
+            return self._outer_kills() > self.kills_before
+        try:
+            return self.group.kills() > 0 and not self.group.was_full()
+        except OSError:  # a systemd scope goes with its last process
+            return False
+
+    def _outer_kills(self) -> int:
+        with contextlib.suppress(OSError):
+            return self.outer.kills() if self.outer else 0
+        return 0
 
     def _kill_who_was_seen(self) -> None:
         """Kill before searching for the rest: what is over its budget grows by the millisecond."""
@@ -123,12 +149,6 @@ class Watch:
             peak = self.peaks.get(process.pid)
             if peak is None or peak.name != "resource tracker":  # that one has to clean up
                 kill(process.pid)
-
-    def _listed(self) -> list[int]:
-        """Return living processes also where they have left the experiment's session."""
-        if self.group is not None:
-            return self.group.pids()
-        return [process.pid for process in self.meter.cheap().processes]
 
     def _is_worth_handing_on(self, snapshot: Snapshot) -> bool:
         return snapshot.seconds >= self.next_sample or snapshot.budgeted_bytes > self.highest
@@ -158,11 +178,13 @@ class Watch:
             if seen is None:
                 name = self._name(process.pid)
                 self.peaks[process.pid] = ProcessPeak(process.pid, name, now, now)
+                if process.pid != self.pid:
+                    self.folder.note_pid(process.pid)
             elif now > seen.peak_anonymous_bytes:
                 self.peaks[process.pid] = dataclasses.replace(seen, peak_anonymous_bytes=now)
 
     def _name(self, pid: int) -> str:
-        if pid == self.task.pid:
+        if pid == self.pid:
             return "main"
         command = command_line(pid)
         if "resource_tracker" in command:
@@ -182,7 +204,8 @@ class Watch:
         elif snapshot.budgeted_bytes > budget and self._truly_over(snapshot):
             return "over budget"
         seconds = time.monotonic() - (self.state.started or self.began)
-        return "timed out" if seconds > self.task.timeout else ""
+        timeout = self.task.timeout
+        return "timed out" if timeout is not None and seconds > timeout else ""
 
     def _truly_over(self, snapshot: Snapshot) -> bool:
         """Read exactly before killing: a cheap reading counts shared pages several times."""
@@ -196,12 +219,3 @@ class Watch:
         cheap = min(max(self.cost / SHARE_OF_A_CORE, SHORTEST_INTERVAL), LONGEST_INTERVAL)
         room = self.task.budget_bytes * (1 + TOLERATED_SHARE) - snapshot.budgeted_bytes
         return min(cheap, max(room / FASTEST_BYTES_PER_SECOND, SHORTEST_INTERVAL))
-
-
-def clean_up(task: Task) -> None:
-    """Do what the caller of `run` would have done: it has died, and nobody else is left to."""
-    group = task.memory_group()
-    end_all(task.pid, listed=group.pids if group else tuple)
-    if group is not None:
-        group.remove()
-    shutil.rmtree(task.folder, ignore_errors=True)

@@ -1,10 +1,10 @@
-"""The process beside an experiment: reads its memory, holds it to its budget, cleans up.
+"""The process beside an experiment: starts it, reads its memory, holds it to its budget, cleans up.
 
 It is a process of its own so that drawing in the caller of `run` cannot delay a reading, and so
-that nothing is left behind when the caller is killed. It is told as JSON (a `Task`) what there is
-to clean up when it starts, and what to watch on its input; after that only "stop" or "over".
-An input that ends without "over" means that the caller has died. Its output is a line of JSON for
-each snapshot and a last one, the `WatchReport`.
+that nothing is left behind when the caller is killed. It is given the run's folder, and told on its
+input what to watch (a `Task`, as JSON), then perhaps "stop", and "over" when the folder is not
+needed any more. An input that ends means that, too, or that the caller has died. Its output is a
+line of JSON for each snapshot and a last one, the `WatchReport`.
 """
 
 import contextlib
@@ -13,46 +13,64 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable
+from pathlib import Path
 
 from helpers.records import Snapshot
-from helpers.running.watch import Task, Watch, WatchReport, clean_up
+from helpers.running.child_process import ChildProcess
+from helpers.running.run_folder import RunFolder
+from helpers.running.watch import Task, Watch, WatchReport
+
+CALLER_SECONDS = 1.0  # between looks whether the caller still lives
 
 
 class Wanted:
-    """What the caller wants, as its words arrive: that it goes on, stops, or is over."""
+    """What the caller wants, as its words arrive."""
 
     def __init__(self) -> None:
-        self.stop = self.over = self.orphaned = False
+        self.task: Task | None = None
+        self.stop = self.ended = self._over = False
         self.changed = threading.Event()
         self._caller = os.getppid()
 
     def listen(self) -> None:
         """Read standard input to its end."""
-        for word in sys.stdin:
-            self.stop = self.stop or word == "stop\n"
-            self.over = self.over or word == "over\n"
+        for line in sys.stdin:
+            if line.startswith("{") and line.endswith("\n"):
+                self.task = Task(**json.loads(line))
+            self.stop = self.stop or line == "stop\n"
+            self._over = self._over or line == "over\n"
             self.changed.set()
-        self.orphaned = not self.over
+        self._over = True
         self.changed.set()
 
-    def has_died(self) -> bool:
-        """Return whether there is no caller any more.
+    def child_ended(self) -> None:
+        """Note that the child has ended."""
+        self.ended = True
+        self.changed.set()
 
-        A process that it has forked may keep our input open, so its death shows in two ways.
+    def wait(self, seconds: float) -> None:
+        """Return after some seconds, or earlier when something has changed."""
+        self.changed.wait(seconds)
+        self.changed.clear()
+
+    @property
+    def over(self) -> bool:
+        """Return whether nobody needs the experiment any more.
+
+        A process that the caller has forked may keep our input open, so its death shows in two
+        ways.
         """
-        return self.orphaned or os.getppid() != self._caller
+        return self._over or os.getppid() != self._caller
 
 
-def watch(task: Task, emit: Callable[[Snapshot], None], wanted: Wanted) -> WatchReport:
-    """Watch an experiment until it is over its budget or its time, stopped, or not wanted."""
-    experiment = Watch(task, emit)
+def watch(experiment: Watch, wanted: Wanted) -> WatchReport:
+    """Watch an experiment until it ends, is over its budget or its time, stopped, or not wanted."""
     reason, pause = "", 0.0
     while not reason:
-        wanted.changed.wait(pause)
+        wanted.wait(pause)
         if wanted.stop:
             reason = "stopped"
-        elif wanted.over or wanted.has_died():
+        elif wanted.over or wanted.ended or experiment.lingers():
             break
         else:
             reason, pause = experiment.step()
@@ -65,20 +83,24 @@ def _write(record: Snapshot | WatchReport) -> None:
 
 
 def main() -> None:
-    """Watch one experiment, as told on standard input."""
-    task = Task(**json.loads(sys.argv[1]))
-    line = sys.stdin.readline()
-    if line == "over\n":
-        return  # a sandbox that was never used
-    if line:
-        task = Task(**json.loads(line))
-        wanted = Wanted()
-        threading.Thread(target=wanted.listen, daemon=True).start()
-        _write(watch(task, _write, wanted))
-        if not wanted.has_died():
-            os._exit(0)  # the listener still reads: an ordinary exit would wait for its lock
-    clean_up(task)
-    os._exit(0)
+    """Start one experiment, and watch it as told on standard input."""
+    folder, wanted = RunFolder(Path(sys.argv[1])), Wanted()
+    child = ChildProcess(folder, sys.argv[2:], wanted.child_ended)
+    threading.Thread(target=wanted.listen, daemon=True).start()
+    while not (wanted.task or wanted.over or wanted.ended):
+        wanted.wait(CALLER_SECONDS)
+    if wanted.task:
+        child.tell("request")
+        report = watch(Watch(wanted.task, folder, _write, adopter=os.getpid()), wanted)
+        child.keep_last_words()
+        _write(dataclasses.replace(report, code=child.code))
+    elif wanted.ended:  # it could not be warmed
+        child.keep_last_words()
+        os._exit(1)
+    while not wanted.over:
+        wanted.wait(CALLER_SECONDS)
+    folder.remove(session=child.pid, adopter=os.getpid())
+    os._exit(0)  # the listener still reads: an ordinary exit would wait for its lock
 
 
 if __name__ == "__main__":

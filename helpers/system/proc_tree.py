@@ -18,10 +18,11 @@ class ProcTree:
     """A process and its descendants.
 
     A process stays in the tree when its parent dies: it was seen before, and its descriptors
-    tell whether it still lives.
+    tell whether it still lives. One that was never seen before that belongs to the tree all the
+    same where it comes to an `adopter`, all of whose children do.
     """
 
-    def __init__(self, pid: int, pids: Pids | None, proc: str) -> None:
+    def __init__(self, pid: int, pids: Pids | None, proc: str, adopter: int = 0) -> None:
         self._proc = proc
         self._pids = pids
         self._scans = not lists_children(proc)
@@ -29,6 +30,7 @@ class ProcTree:
         self._known: dict[int, Process] = {}
         self._reads = DiskReads()
         self._open(pid)
+        self._adopter = Process(adopter, proc) if adopter else None
 
     def cheap(self) -> tuple[ProcessMemory, ...]:
         """Return every living process as its own counters tell."""
@@ -36,14 +38,18 @@ class ProcTree:
             return self._listed(self._pids)
         children = children_by_scan(self._proc) if self._scans else None
         readings = []
-        queue = list(self._known)
+
+        def unknown(parent: Process) -> list[int]:
+            own = parent.children() if children is None else children.get(parent.pid, ())
+            return [child for child in own if child not in self._known and self._open(child)]
+
+        queue = list(self._known) + (unknown(self._adopter) if self._adopter else [])
         for pid in queue:  # grows as children are found
             reading = self._cheap(pid)
             if reading is None:
                 continue
             readings.append(reading)
-            own = self._known[pid].children() if children is None else children.get(pid, ())
-            queue += [child for child in own if child not in self._known and self._open(child)]
+            queue += unknown(self._known[pid])
         return tuple(readings)
 
     def exact(self, cheap: tuple[ProcessMemory, ...]) -> tuple[tuple[ProcessMemory, ...], bool]:
@@ -70,6 +76,8 @@ class ProcTree:
         for process in self._known.values():
             process.close()
         self._known.clear()
+        if self._adopter:
+            self._adopter.close()
 
     def _listed(self, pids: Pids) -> tuple[ProcessMemory, ...]:
         # A zombie is on no cgroup's list, yet stays known: its parent has not taken over its reads.

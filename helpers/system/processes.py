@@ -3,35 +3,28 @@
 import contextlib
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-# A resource tracker ends by itself when the processes it serves are gone, and removes their
-# semaphores from /dev/shm first. Killed, it would leave them there.
-TRACKER = "multiprocessing.resource_tracker"
+_PR_SET_CHILD_SUBREAPER = 36
+# They end by themselves when the processes they serve are gone, and remove their semaphores and
+# segments from /dev/shm first. Killed, they would leave them there.
+TRACKERS = ("multiprocessing.resource_tracker", "torch_shm_manager")
 TRACKER_SECONDS = 5.0  # on a busy machine: in one second it got through three of fourteen
 
 
-def end_all(
-    session: int,
-    known: Iterable[int] = (),
-    *,
-    listed: Callable[[], Iterable[int]] = tuple,
-    patience: float = 8.0,
-) -> bool:
-    """Kill every process of a session, and say whether all are gone.
+def end_all(find: Callable[[], set[int]], seen: set[int], *, patience: float = 8.0) -> bool:
+    """Kill every process that `find` names, again and again, and say whether all are gone.
 
-    `session` is the pid of the experiment's main process, which leads a session of its own, so a
-    worker whose parent has died is found too. `known` are pids seen before, where the system has
-    no sessions; `listed` names members another way, such as a cgroup's list.
+    `seen` are pids to end as well; every pid that is found is added to it.
     """
     started = time.monotonic()
-    seen: set[int] = set()
     while time.monotonic() - started < patience:
         # A dying process may be on no list any more while it still gives its memory back.
-        seen |= members(session, known) | set(listed())
-        alive = [pid for pid in seen if _is_alive(pid)]
+        seen |= find()
+        alive = [pid for pid in seen if is_alive(pid)]
         if not alive:
             return True
         waited_enough = time.monotonic() - started > TRACKER_SECONDS
@@ -42,12 +35,40 @@ def end_all(
     return False
 
 
-def members(session: int, known: Iterable[int] = (), proc: Path = Path("/proc")) -> set[int]:
-    """Return the living processes of a session; where there are no sessions, its descendants."""
-    if (proc / "self" / "stat").exists():
-        pids = (int(path.name) for path in proc.iterdir() if path.name.isdigit())
-        return {pid for pid in pids if _session(pid, proc) == session}
-    return _members_without_proc(session, known)
+def members(
+    session: int,
+    *,
+    mark: str = "",
+    adopter: int = 0,
+    known: Iterable[int] = (),
+    proc: Path = Path("/proc"),
+) -> set[int]:
+    """Return the living processes of one experiment.
+
+    They are those of the `session` that its main process leads, so a worker whose parent has died
+    is found too; those with `mark` in the environment they were started with; and those below
+    `adopter`, which inherits orphans. Where the system tells none of this: the descendants of the
+    main process, and those of the `known` that live.
+    """
+    if not (proc / "self" / "stat").exists():
+        return _members_without_proc(session, known)
+    pids = (int(path.name) for path in proc.iterdir() if path.name.isdigit())
+    living = {pid: place for pid in pids if (place := _place(pid, proc))}
+    found = {pid for pid, (_, leader) in living.items() if session and leader == session}
+    found |= {pid for pid in living if mark and mark.encode() in _environment(pid, proc)}
+    new = {pid for pid, (parent, _) in living.items() if adopter and parent == adopter}
+    while new:
+        found |= new
+        new = {pid for pid, (parent, _) in living.items() if parent in new}
+    return found
+
+
+def adopt_orphans() -> None:
+    """Let this process be the parent of every descendant whose own parent ends (Linux)."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def kill(pid: int) -> None:
@@ -58,21 +79,33 @@ def kill(pid: int) -> None:
 
 def command_line(pid: int, proc: Path = Path("/proc")) -> str:
     """Return a process's command line, or '' when it has ended or the system does not tell."""
-    try:
+    if not (proc / "self" / "cmdline").exists():
+        import psutil  # only where there is no /proc
+
+        with contextlib.suppress(psutil.Error):
+            return " ".join(psutil.Process(pid).cmdline())
+    with contextlib.suppress(OSError):
         words = (proc / str(pid) / "cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return ""
-    return b" ".join(words).decode("utf-8", "replace")
+        return b" ".join(words).decode("utf-8", "replace")
+    return ""
 
 
-def _session(pid: int, proc: Path) -> int | None:
-    """Return the session a living process belongs to. A zombie belongs to none."""
+def _place(pid: int, proc: Path) -> tuple[int, int] | None:
+    """Return the parent and the session of a living process. A zombie is nowhere."""
     try:
         # The name in parentheses may hold anything: what follows the last one is regular.
-        state, _, _, session = (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()[:4]
+        stat = (proc / str(pid) / "stat").read_text().rpartition(")")[2]
+        state, parent, _, session = stat.split()[:4]
     except (OSError, ValueError):  # it ended while we looked
         return None
-    return None if state == "Z" else int(session)
+    return None if state == "Z" else (int(parent), int(session))
+
+
+def _environment(pid: int, proc: Path) -> bytes:
+    try:
+        return (proc / str(pid) / "environ").read_bytes()
+    except OSError:  # it has ended, or it is another user's
+        return b""
 
 
 def _members_without_proc(session: int, known: Iterable[int]) -> set[int]:
@@ -90,10 +123,10 @@ def _members_without_proc(session: int, known: Iterable[int]) -> set[int]:
     return found
 
 
-def _is_alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     """Return whether a process still runs. A zombie does not."""
     if Path("/proc/self/stat").exists():
-        return _session(pid, Path("/proc")) is not None
+        return _place(pid, Path("/proc")) is not None
     import psutil
 
     try:
@@ -103,11 +136,4 @@ def _is_alive(pid: int) -> bool:
 
 
 def _is_tracker(pid: int) -> bool:
-    if Path("/proc/self/cmdline").exists():
-        return TRACKER in command_line(pid)
-    import psutil
-
-    try:
-        return TRACKER in " ".join(psutil.Process(pid).cmdline())
-    except psutil.Error:
-        return False
+    return any(name in command_line(pid) for name in TRACKERS)

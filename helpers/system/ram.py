@@ -1,18 +1,23 @@
 """How much RAM there is: the machine's, or less where a container or a cgroup sets a limit."""
 
-from collections.abc import Iterator
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
-_RECLAIMABLE = {"total_inactive_file", "total_active_file"}, {"inactive_file", "active_file"}
+from helpers.system.cgroups import groups_above
 
 
 @dataclass(frozen=True)
-class _Group:
-    """A memory cgroup with a limit on itself and all below it."""
+class Limit:
+    """A limit that a memory cgroup sets on us and on all else below it."""
 
-    limit_bytes: int
+    size_bytes: int
     used_bytes: int  # without page cache, which the kernel takes back before it kills
+
+    @property
+    def room_bytes(self) -> int:
+        """Return what may still be taken."""
+        return max(self.size_bytes - self.used_bytes, 0)
 
 
 def physical_ram_bytes(proc: str = "/proc") -> int:
@@ -22,14 +27,24 @@ def physical_ram_bytes(proc: str = "/proc") -> int:
 
 def machine_ram_bytes(proc: str = "/proc") -> int:
     """Return the RAM that can be had at most: the machine's, or the lowest limit set on us."""
-    return min([physical_ram_bytes(proc), *(group.limit_bytes for group in _limits(proc))])
+    return min([physical_ram_bytes(proc), *(limit.size_bytes for limit in limits(proc))])
 
 
 def available_ram_bytes(proc: str = "/proc") -> int:
     """Return the RAM that can be had now without swapping; page cache counts as free."""
     available = _meminfo(proc).get("MemAvailable") or _psutil_ram()[1]
-    rooms = (max(group.limit_bytes - group.used_bytes, 0) for group in _limits(proc))
-    return min([available, *rooms])
+    return min([available, *(limit.room_bytes for limit in limits(proc))])
+
+
+def limits(proc: str = "/proc") -> list[Limit]:
+    """Return the limits on our own cgroup and on every group above it."""
+    found = []
+    for group in groups_above(f"{proc}/self"):
+        # The top of version 2 has no limit; a container may not see every level.
+        with contextlib.suppress(OSError):
+            if (size := group.limit_bytes()) is not None:
+                found.append(Limit(size, group.held_bytes()))
+    return found
 
 
 def swap_bytes(proc: str = "/proc") -> int:
@@ -56,58 +71,3 @@ def _meminfo(proc: str) -> dict[str, int]:
         return {}
     fields = (line.split() for line in lines)
     return {name.rstrip(":"): int(size) * 1024 for name, size, *_ in fields}
-
-
-def _limits(proc: str) -> list[_Group]:
-    """Return the limits on our own cgroup and on every group above it."""
-    groups = (
-        _group(path, version)
-        for version, top, folder in own_memory_folders(f"{proc}/self")
-        for path in (folder, *folder.parents)
-        if path.is_relative_to(top)
-    )
-    return [group for group in groups if group is not None]
-
-
-def own_memory_folders(process: str) -> Iterator[tuple[int, Path, Path]]:
-    """Yield version, mount point and own folder of each cgroup hierarchy that may limit memory.
-
-    `process` is a process's folder in /proc.
-    """
-    try:
-        names = Path(process, "cgroup").read_text().splitlines()
-        mounts = Path(process, "mountinfo").read_text().splitlines()
-    except OSError:  # not Linux
-        return
-    inside = {}  # by version: "4:memory:/docker/ab12" is version 1, "0::/user.slice" version 2
-    for line in names:
-        _, controllers, name = line.split(":", 2)
-        if "memory" in controllers.split(","):
-            inside[1] = name
-        elif not controllers:
-            inside[2] = name
-    for mount in mounts:
-        before, _, after = mount.partition(" - ")
-        root, top = before.split()[3:5]
-        kind, *_, options = after.split()
-        version = 2 if kind == "cgroup2" else 1 if "memory" in options.split(",") else 0
-        if version in inside:  # a container sees its own group as the top of the mount
-            below = inside[version].removeprefix(root.rstrip("/")).lstrip("/")
-            yield version, Path(top), Path(top, below)
-
-
-def _group(folder: Path, version: int) -> _Group | None:
-    limit, usage = {
-        1: ("memory.limit_in_bytes", "memory.usage_in_bytes"),
-        2: ("memory.max", "memory.current"),
-    }[version]
-    try:
-        size = (folder / limit).read_text().strip()
-        if not size.isdigit():  # "max": no limit
-            return None
-        used = int((folder / usage).read_text())
-        stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
-    except OSError:  # the top of version 2 has no limit; a container may not see every level
-        return None
-    reclaimable = sum(int(stat.get(name, 0)) for name in _RECLAIMABLE[version - 1])
-    return _Group(int(size), max(used - reclaimable, 0))
