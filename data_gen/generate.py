@@ -10,13 +10,16 @@ from pathlib import Path
 from tqdm import tqdm
 
 from data_gen.completeness import describe_other, is_complete, put_in_place
+from data_gen.failures import writing_failed
 from data_gen.generated import GeneratedData
+from data_gen.hdf5_process import write_hdf5_apart
 from data_gen.layouts import choose_layout
 from data_gen.paths import LOCK, MAKING, DatasetPaths
 from data_gen.recipe import LabelOrder, Recipe
 from data_gen.sizes import count_rows
 from data_gen.stream import ahead, spans
 from data_gen.writers import Tick, write_npy
+from helpers.running.interrupts import interrupts_held
 from helpers.system.locks import try_lock, wait_for_lock
 from helpers.units import format_bytes
 
@@ -26,6 +29,11 @@ _RESERVE = 0.05  # of what is written: for file systems' own needs
 
 class _Bar(tqdm):  # type: ignore[misc]  # tqdm brings no types
     monitor_interval = 0  # no thread of its own, which a fork would have to mind
+    written = 0  # counted also where no bar is shown
+
+    def update(self, written: int) -> None:
+        self.written += written
+        super().update(written)
 
 
 def ensure(
@@ -84,29 +92,34 @@ def _make(paths: DatasetPaths, *, jobs: int, progress: bool) -> None:
     other = describe_other(paths)
     if other:
         sys.stderr.write(f"{paths.rows_name} is made again: {other}\n")
-    paths.making.mkdir()
+    bar = _Bar(
+        total=paths.recipe.nbytes,
+        desc=paths.rows_name,
+        unit="B",
+        unit_scale=True,
+        unit_divisor=1024,
+        mininterval=0.5,
+        disable=not progress,
+    )
     try:
-        with _Bar(
-            total=paths.recipe.nbytes,
-            desc=paths.rows_name,
-            unit="B",
-            unit_scale=True,
-            unit_divisor=1024,
-            mininterval=0.5,
-            disable=not progress,
-        ) as bar:
+        with bar:
+            paths.making.mkdir()
             _write(paths, jobs, bar.update)
         put_in_place(paths)
+    except (OSError, RuntimeError) as error:
+        told = writing_failed(error, paths, bar.written)
+        if told is None:
+            raise
+        raise told from error
     finally:
-        shutil.rmtree(paths.making, ignore_errors=True)
+        with interrupts_held():
+            shutil.rmtree(paths.making, ignore_errors=True)
 
 
 def _write(paths: DatasetPaths, jobs: int, tick: Tick) -> None:
     recipe, rows_path = paths.recipe, paths.making / paths.rows_name
     if paths.layout.format == "hdf5":
-        from data_gen.hdf5 import write_hdf5  # h5py is slow to import
-
-        write_hdf5(rows_path, recipe, paths.layout, jobs=jobs, tick=tick)
+        write_hdf5_apart(rows_path, recipe, paths.layout, jobs=jobs, tick=tick)
         return
     labels = map(recipe.labels, spans(recipe.count, _LABEL_BYTES))
     write_npy(paths.making / paths.labels_name, labels, (recipe.count,), "int64", lambda _: None)

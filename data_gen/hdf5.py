@@ -43,24 +43,28 @@ class _Piece(NamedTuple):
 
 
 def write_hdf5(path: Path, recipe: Recipe, layout: Layout, *, jobs: int, tick: Tick) -> None:
-    """Write the rows and labels of a recipe, and see them on the disk."""
-    with h5py.File(path, "w") as file:
-        rows = file.create_dataset(
-            "rows",
-            (recipe.count, *recipe.row_shape),
-            "float32",
-            chunks=layout.chunks,
-            compression=layout.compression,
-            compression_opts=layout.level,
-        )
-        cut = partial(_cut, recipe, layout)
-        with closing(ahead(cut, _works(recipe, layout), jobs=jobs)) as works:  # ends its threads
-            for piece in itertools.chain.from_iterable(works):
-                _put(rows, piece)
-                tick(piece.data.nbytes)
-        labels = file.create_dataset("labels", (recipe.count,), "int64")
-        for span in spans(recipe.count, labels.dtype.itemsize):
-            labels[span.start : span.stop] = recipe.labels(span)
+    """Write the rows and labels of a recipe, and see them on the disk.
+
+    In a process that can be lost: see `hdf5_process`.
+    """
+    file = h5py.File(path, "w")  # not `with`: after an error, to close it may crash
+    rows = file.create_dataset(
+        "rows",
+        (recipe.count, *recipe.row_shape),
+        "float32",
+        chunks=layout.chunks,
+        compression=layout.compression,
+        compression_opts=layout.level,
+    )
+    cut = partial(_cut, recipe, layout)
+    with closing(ahead(cut, _works(recipe, layout), jobs=jobs)) as works:  # ends its threads
+        for piece in itertools.chain.from_iterable(works):
+            _put(rows, piece)
+            tick(piece.data.nbytes)
+    labels = file.create_dataset("labels", (recipe.count,), "int64")
+    for span in spans(recipe.count, labels.dtype.itemsize):
+        labels[span.start : span.stop] = recipe.labels(span)
+    file.close()
     with path.open("rb+") as written:
         os.fsync(written.fileno())
 

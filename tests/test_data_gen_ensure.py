@@ -232,22 +232,6 @@ def test_too_little_free_disk_is_told_before_any_work(
     make(tmp_path)
 
 
-def test_an_error_while_writing_leaves_nothing_and_the_next_call_succeeds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def disk_full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    before = threading.active_count()
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", disk_full)
-        with pytest.raises(OSError, match="No space left"):
-            make(tmp_path)
-    assert files(tmp_path) == []
-    assert threading.active_count() == before
-    make(tmp_path)
-
-
 def test_an_error_in_a_thread_that_makes_rows_is_raised(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

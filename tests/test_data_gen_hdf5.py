@@ -7,7 +7,9 @@ import h5py
 import numpy as np
 import pytest
 
-from data_gen import GeneratedData, ensure
+from data_gen import GeneratedData, Recipe, ensure
+from data_gen.hdf5 import write_hdf5
+from data_gen.layouts import Layout
 
 
 def make(folder: Path, **changes: Any) -> GeneratedData:
@@ -63,9 +65,10 @@ def test_pieces_too_large_for_memory_are_made_in_several_passes(
 ) -> None:
     monkeypatch.setattr("data_gen.hdf5._PIECE_BYTES", 1 << 14)
     monkeypatch.setattr("data_gen.hdf5.BLOCK_BYTES", 1 << 13)
-    made = make(tmp_path, chunks=(500, 10), compression="gzip:1")
-    with h5py.File(made.rows_path) as file:
-        assert made.count_wrong(file["rows"][:], range(1003)) == 0
+    recipe, layout = Recipe(1003), Layout("hdf5", (500, 10), "gzip", 1)
+    write_hdf5(tmp_path / "rows.h5", recipe, layout, jobs=1, tick=lambda _: None)
+    with h5py.File(tmp_path / "rows.h5") as file:
+        assert recipe.count_wrong(file["rows"][:], range(1003)) == 0
 
 
 def test_compressed_data_without_chunks_gets_those_that_h5py_picks(tmp_path: Path) -> None:
