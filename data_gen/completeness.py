@@ -5,9 +5,8 @@ rows go first, then comes the description, then the labels, and the rows last, e
 So rows beside a description that fits them are whole, at whatever moment a process was killed.
 """
 
-import json
+import os
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,9 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from data_gen.description import foreign, made_from, read_description, write_description
 from data_gen.paths import DatasetPaths
-
-_MAKER = "data_gen 1"  # another number where the same recipe comes to give other bytes
+from helpers.system.files import regular_file
 
 
 def is_complete(paths: DatasetPaths) -> bool:
@@ -25,15 +24,15 @@ def is_complete(paths: DatasetPaths) -> bool:
 
     Raises FileExistsError for a file that data_gen has not made, ValueError for a damaged one.
     """
-    described = _read_description(paths.description_path)
-    present = [name for name in paths.names if (paths.folder / name).exists()]
+    described = read_description(paths.description_path)
+    present = [name for name in paths.names if os.path.lexists(paths.folder / name)]
     if described is None and present:
-        raise _foreign(paths.folder / present[0])
+        raise foreign(paths.folder / present[0])
     if described is None:
         return False
     for name in present:
         _check_size(paths.folder / name, described["files"].get(name))
-    if described["made_from"] != _made_from(paths) or len(present) < len(paths.names):
+    if described["made_from"] != made_from(paths) or len(present) < len(paths.names):
         return False
     for path, right, found in _compare_some(paths):
         if found.shape != right.shape or not np.array_equal(found, right):
@@ -43,8 +42,8 @@ def is_complete(paths: DatasetPaths) -> bool:
 
 def describe_other(paths: DatasetPaths) -> str:
     """Return what tells the data that is there from the paths: 'seed 1 (now 0)', or ''."""
-    described = _read_description(paths.description_path) or {"made_from": {}}
-    old, new = described["made_from"], _made_from(paths)
+    described = read_description(paths.description_path) or {"made_from": {}}
+    old, new = described["made_from"], made_from(paths)
     return ", ".join(f"{k} {old[k]} (now {new[k]})" for k in new if k in old and old[k] != new[k])
 
 
@@ -52,34 +51,20 @@ def put_in_place(paths: DatasetPaths) -> None:
     """Move the finished files out of `paths.making` into the folder, over older data of ours."""
     files = {name: (paths.making / name).stat().st_size for name in paths.names}
     description = paths.making / paths.description_path.name
-    described = {"made_from": _made_from(paths), "files": files}
-    description.write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
+    write_description(description, paths, files)
     for name in reversed(paths.names):
         (paths.folder / name).unlink(missing_ok=True)
     for name in (description.name, *paths.names):
         (paths.making / name).replace(paths.folder / name)
 
 
-def _made_from(paths: DatasetPaths) -> dict[str, Any]:
-    parts = {"made_by": _MAKER, **asdict(paths.recipe), **asdict(paths.layout)}
-    as_read_back: dict[str, Any] = json.loads(json.dumps(parts))
-    return as_read_back
-
-
-def _read_description(path: Path) -> dict[str, Any] | None:
-    try:
-        described: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if described["made_from"]["made_by"].startswith("data_gen") and described["files"]:
-            return described
-    except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        pass  # not JSON, or of another make
-    raise _foreign(path)
-
-
 def _check_size(path: Path, expected: int | None) -> None:
-    size = path.stat().st_size
+    try:
+        size = regular_file(path).stat().st_size
+    except PermissionError:
+        raise
+    except OSError as error:  # a folder, a pipe, a link to nowhere
+        raise foreign(path) from error
     if size != expected:
         raise _damaged(path, f"it has {size:,} bytes and was made with {expected or 0:,}")
 
@@ -123,12 +108,6 @@ def _read_hdf5(path: Path, name: str, some: list[int], count: int) -> NDArray[An
         if len(file[name]) != count:
             raise ValueError(f"{len(file[name])} {name}")
         return np.stack([file[name][index] for index in some])
-
-
-def _foreign(path: Path) -> FileExistsError:
-    return FileExistsError(
-        f"{path} is in the way, and data_gen did not make it: move it, or pass another folder"
-    )
 
 
 def _damaged(path: Path, what: str) -> ValueError:

@@ -18,8 +18,11 @@ from data_gen.paths import LOCK, MAKING, DatasetPaths
 from data_gen.recipe import LabelOrder, Recipe
 from data_gen.sizes import count_rows
 from data_gen.stream import ahead, spans
+from data_gen.whole_numbers import whole_number, whole_numbers
 from data_gen.writers import Tick, write_npy
+from helpers.disk import free_bytes
 from helpers.running.interrupts import interrupts_held
+from helpers.system.files import absolute_path
 from helpers.system.locks import try_lock, wait_for_lock
 from helpers.units import format_bytes
 
@@ -62,15 +65,17 @@ def ensure(
     Raises ValueError or OSError before any work: for sizes, shapes and layouts that do not fit, too
     little free disk, a folder that cannot be written, and files that are damaged or not ours.
     """
-    shape = tuple(int(length) for length in row_shape)
     if Path(folder).suffix in (".npy", ".h5"):
         raise ValueError(f"{folder} is a file's name: pass the folder it is to lie in")
+    jobs = whole_number("jobs", jobs)
     if jobs < 1:
         raise ValueError(f"jobs={jobs}: pass 1 or more")
-    one = Recipe(1, shape, int(seed), int(classes), order)  # judged before its size is a measure
+    one = Recipe(
+        1, whole_numbers("row_shape", row_shape), seed, classes, order
+    )  # judged before its size is a measure
     recipe = replace(one, count=count_rows(rows, size, one.row_bytes, budget))
     layout = choose_layout(file_format, recipe, chunks, compression)
-    paths = DatasetPaths(Path(folder).absolute(), recipe, layout)
+    paths = DatasetPaths(absolute_path(folder), recipe, layout)
     if not _found(paths):
         _make_folder(paths)
         with wait_for_lock(paths.lock):
@@ -151,11 +156,10 @@ def _make_folder(paths: DatasetPaths) -> None:
 
 
 def _check_disk(paths: DatasetPaths) -> None:
-    nearest = next(path for path in (paths.folder, *paths.folder.parents) if path.exists())
     needed = int((paths.recipe.nbytes + paths.recipe.count * _LABEL_BYTES) * (1 + _RESERVE))
-    free = shutil.disk_usage(nearest).free
+    free = free_bytes(paths.folder)
     if needed > free:
         raise OSError(
-            f"{paths.rows_name} needs {format_bytes(needed)} and the disk of {nearest} has "
+            f"{paths.rows_name} needs {format_bytes(needed)} and the disk of {paths.folder} has "
             f"{format_bytes(free)} free: pass a smaller size, or another folder"
         )

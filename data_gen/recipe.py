@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from data_gen.tables import WINDOWS, Tables, make_tables
+from data_gen.whole_numbers import whole_number, whole_numbers
 
 LabelOrder = Literal["shuffled", "sorted"]
 Rows = NDArray[np.float32]
@@ -46,6 +47,9 @@ class Recipe:
     order: LabelOrder = "shuffled"
 
     def __post_init__(self) -> None:
+        for name in ("count", "seed", "classes"):  # numbers of numpy and torch become plain ones
+            object.__setattr__(self, name, whole_number(name, getattr(self, name)))
+        object.__setattr__(self, "row_shape", whole_numbers("row_shape", self.row_shape))
         for wrong, message in _mistakes(self):
             if wrong:
                 raise ValueError(message)

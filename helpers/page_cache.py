@@ -4,14 +4,17 @@ A benchmark that reads a file twice measures RAM the second time. `evict` makes 
 """
 
 import ctypes
+import errno
 import mmap
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from helpers.system.files import errors_named, regular_file
 from helpers.units import format_bytes
 
 _WINDOW = 1 << 28  # one map of a file larger than RAM would be refused under strict overcommit
+_NOTHING_TO_WRITE = (errno.EINVAL, errno.EROFS)  # what fsync says on a read-only image
 _TRIES = 5  # pages that are just being written or read stay the first time
 
 
@@ -46,9 +49,9 @@ def evict(path: str | Path) -> Eviction:
     """Drop a file's pages from the page cache, as a reboot would, and say what stayed.
 
     Pages that a living process maps stay, and so does a file on a RAM disk. Raises OSError, naming
-    the path, when it is missing, not a file, or not readable.
+    the path, the cause and the next step, where it is missing, not a file, or not readable.
     """
-    path = _readable(path)
+    path = regular_file(path)
     size, before = path.stat().st_size, resident_bytes(path)
     if not hasattr(os, "posix_fadvise"):  # macOS, Windows
         return Eviction(path, size, before, before, possible=False)
@@ -67,11 +70,11 @@ def resident_bytes(path: str | Path, *, at_most_bytes: int | None = None) -> int
     None where the system does not tell: on Windows, and for a file that is neither ours nor ours
     to write, of which the kernel says that all of it is there. Raises OSError as `evict` does.
     """
-    path = _readable(path)
+    path = regular_file(path)
     mincore = _mincore()
     if mincore is None or not _may_ask(path):
         return None
-    with path.open("rb") as file:
+    with errors_named(path, "looked at in the page cache"), path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if at_most_bytes is not None:
             size = min(size, at_most_bytes)
@@ -81,22 +84,13 @@ def resident_bytes(path: str | Path, *, at_most_bytes: int | None = None) -> int
     return min(found, size)  # the last page is counted whole
 
 
-def _readable(path: str | Path) -> Path:
-    path = Path(path)
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder: name a file in it")
-    if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist: make the data first, or correct the path")
-    if not path.is_file():
-        raise OSError(f"{path} is not a regular file: only those have a page cache of their own")
-    if not os.access(path, os.R_OK):
-        raise PermissionError(f"{path} cannot be read: change its permissions, or copy it")
-    return path
-
-
 def _drop(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())  # a page that waits to be written cannot be dropped
+    with errors_named(path, "dropped from the page cache"), path.open("rb") as file:
+        try:
+            os.fsync(file.fileno())  # a page that waits to be written cannot be dropped
+        except OSError as error:
+            if error.errno not in _NOTHING_TO_WRITE:
+                raise
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
@@ -123,7 +117,7 @@ def _resident(mincore: "ctypes._NamedFuncPointer", file: int, start: int, length
         failed = mincore(ctypes.addressof(first), length, answer)
         del first  # else the map could not be closed
     if failed:
-        raise OSError(ctypes.get_errno(), "mincore could not look at the file's pages")
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     # Only the lowest bit of each answer means anything.
     lowest = int.from_bytes(b"\1" * pages, "little")
     return (int.from_bytes(answer.raw, "little") & lowest).bit_count() * mmap.PAGESIZE

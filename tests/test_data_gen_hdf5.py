@@ -101,6 +101,8 @@ def test_variants_stand_side_by_side_and_are_found_again(tmp_path: Path) -> None
         ({"chunks": (512, 129)}, r"chunks \(512, 129\) do not fit"),
         ({"chunks": (1004, 128)}, r"chunks \(1004, 128\) do not fit"),
         ({"chunks": (0, 128)}, "do not fit"),
+        ({"chunks": (2.5, 128)}, "chunks=2.5: pass a whole number"),
+        ({"chunks": 512}, "chunks=512: pass a shape"),
         ({"chunks": "a,b"}, "'a,b' is not a shape: write it as"),
         ({"rows": 40_000, "chunks": (40_000, 128)}, "takes 19.5 MiB: pass chunks of at most"),
         ({"compression": "zip"}, "compression 'zip' is unknown: pass 'none', 'lzf' or 'gzip:4'"),

@@ -1,11 +1,14 @@
+import errno
 import os
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from ballast import MIB, Child, need_a_disk
 
 from helpers import page_cache
+from helpers.disk import sequential_read
 from helpers.page_cache import Eviction, evict, resident_bytes
 
 SIZE = 8 * MIB + 123  # the last page is not full
@@ -17,6 +20,13 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / "features.npy"
     path.write_bytes(os.urandom(SIZE))
     return path
+
+
+def fails_with(number: int) -> Callable[..., None]:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return fail
 
 
 @pytest.fixture
@@ -131,24 +141,84 @@ def test_the_kernel_is_not_believed_about_a_file_that_is_not_ours(
     assert resident_bytes(file) is None
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    for ask in (evict, resident_bytes):
-        with pytest.raises(FileNotFoundError, match=r"missing\.npy does not exist: make the data"):
-            ask(tmp_path / "missing.npy")
+def made(path: Path, kind: str) -> Path:
+    """Return the path of something that is no readable file."""
+    places: dict[str, Callable[[], None]] = {
+        "missing": lambda: None,
+        "folder": path.mkdir,
+        "pipe": lambda: os.mkfifo(path),
+        "loop": lambda: path.symlink_to(path),
+        "link": lambda: path.symlink_to("nothing"),
+    }
+    places[kind]()
+    return path
 
 
-def test_a_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(IsADirectoryError, match=f"{tmp_path} is a folder: name a file in it"):
-        evict(tmp_path)
-
-
-def test_a_pipe_is_refused_without_waiting_for_it(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match="pipe is not a regular file"):
-        evict(tmp_path / "pipe")
+@pytest.mark.parametrize("ask", [evict, resident_bytes, sequential_read])
+@pytest.mark.parametrize(
+    ("kind", "error", "message"),
+    [
+        ("missing", FileNotFoundError, "rows.npy does not exist: make the data first"),
+        ("folder", IsADirectoryError, "rows.npy is a folder: name a file in it"),
+        ("pipe", OSError, "rows.npy is not a regular file .*: name a file"),
+        ("loop", OSError, r"rows.npy cannot be read \(Too many levels .*\): remove the link"),
+        ("link", FileNotFoundError, "rows.npy is a link to nothing, which .*: remove the link"),
+    ],
+)
+def test_what_is_no_file_is_told_without_waiting_for_it(
+    tmp_path: Path, ask: Callable[[Path], object], kind: str, error: type[OSError], message: str
+) -> None:
+    path = made(tmp_path / "rows.npy", kind)
+    with pytest.raises(error, match=message):
+        ask(path)
 
 
 def test_an_unreadable_file_is_named(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with pytest.raises(PermissionError, match=r"features\.npy cannot be read: change its perm"):
         evict(file)
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.EROFS])
+def test_a_file_on_a_read_only_image_is_dropped_though_it_cannot_be_synchronised(
+    file: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    os.sync()
+    monkeypatch.setattr(os, "fsync", fails_with(number))
+    assert evict(file) == Eviction(file, SIZE, SIZE, 0)
+
+
+@pytest.mark.parametrize(
+    ("target", "action"),
+    [
+        ("os.fsync", "dropped from the page cache"),
+        ("os.posix_fadvise", "dropped from the page cache"),
+        ("mmap.mmap", "looked at in the page cache"),
+    ],
+)
+def test_no_call_of_the_system_fails_without_naming_the_file_the_cause_and_the_next_step(
+    file: Path, monkeypatch: pytest.MonkeyPatch, target: str, action: str
+) -> None:
+    monkeypatch.setattr(target, fails_with(errno.EIO))
+    cause = rf"features\.npy cannot be {action} \(Input/output error\): copy it to another disk"
+    with pytest.raises(OSError, match=cause):
+        evict(file)
+
+
+def test_a_file_on_a_squashfs_image_is_dropped(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "at").mkdir()
+    (tmp_path / "in/rows.npy").write_bytes(os.urandom(MIB))
+    image, at = str(tmp_path / "image"), str(tmp_path / "at")
+    try:
+        make = ["mksquashfs", str(tmp_path / "in"), image, "-quiet", "-no-progress"]
+        subprocess.run(make, check=True, capture_output=True)
+        subprocess.run(["mount", "-o", "loop,ro", image, at], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no image can be mounted here")
+    try:
+        path = tmp_path / "at/rows.npy"
+        path.read_bytes()
+        assert evict(path).resident_after == 0
+    finally:
+        subprocess.run(["umount", at], check=True)
