@@ -6,23 +6,22 @@ So rows beside a description that fits them are whole, at whatever moment a proc
 """
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.lib import format as npy
-from numpy.typing import NDArray
 
 from data_gen.description import foreign, made_from, read_description, write_description
 from data_gen.paths import DatasetPaths
+from data_gen.stored import damaged, stored
 from helpers.system.files import regular_file
 
 
 def is_complete(paths: DatasetPaths) -> bool:
     """Return whether the data is there; False if it may be made: not there, or of another recipe.
 
-    Raises FileExistsError for a file that data_gen has not made, ValueError for a damaged one.
+    Looked at are the description, the files' sizes, and the first, middle and last row and label:
+    `check` compares them all. Raises FileExistsError for a file that data_gen has not made, and
+    ValueError for one that was seen to be damaged.
     """
     described = read_description(paths.description_path)
     present = [name for name in paths.names if os.path.lexists(paths.folder / name)]
@@ -34,9 +33,7 @@ def is_complete(paths: DatasetPaths) -> bool:
         _check_size(paths.folder / name, described["files"].get(name))
     if described["made_from"] != made_from(paths) or len(present) < len(paths.names):
         return False
-    for path, right, found in _compare_some(paths):
-        if found.shape != right.shape or not np.array_equal(found, right):
-            raise _damaged(path, "its values are not those it was made with")
+    _check_some(paths)
     return True
 
 
@@ -66,49 +63,18 @@ def _check_size(path: Path, expected: int | None) -> None:
     except OSError as error:  # a folder, a pipe, a link to nowhere
         raise foreign(path) from error
     if size != expected:
-        raise _damaged(path, f"it has {size:,} bytes and was made with {expected or 0:,}")
+        raise damaged(path, f"it has {size:,} bytes and was made with {expected or 0:,}")
 
 
-def _compare_some(paths: DatasetPaths) -> Iterator[tuple[Path, NDArray[Any], NDArray[Any]]]:
-    """Yield a few rows and labels: as they should be, and as they are in the files."""
-    recipe, count = paths.recipe, paths.recipe.count
-    some = sorted({0, count // 2, count - 1})
-    rows_path, labels_path = (paths.folder / n for n in (paths.rows_name, paths.labels_name))
-    read = _read_npy if paths.layout.format == "npy" else _read_hdf5
+def _check_some(paths: DatasetPaths) -> None:
+    """Compare the first, the middle and the last row and label with their right values."""
+    recipe, some = paths.recipe, sorted({0, paths.recipe.count // 2, paths.recipe.count - 1})
     for path, name, right in (
-        (rows_path, "rows", recipe.rows(some)),
-        (labels_path, "labels", recipe.labels(some)),
+        (paths.folder / paths.rows_name, "rows", recipe.rows(some)),
+        (paths.folder / paths.labels_name, "labels", recipe.labels(some)),
     ):
-        try:
-            yield path, right, read(path, name, some, count)
-        except PermissionError:
-            raise  # it may be whole all the same
-        except (OSError, ValueError, KeyError, EOFError) as error:
-            raise _damaged(path, f"it cannot be read ({error})") from error
-
-
-def _read_npy(path: Path, _name: str, some: list[int], count: int) -> NDArray[Any]:
-    with path.open("rb") as file:  # seek and read: a map would read far ahead around each row
-        npy.read_magic(file)
-        shape, fortran_order, dtype = npy.read_array_header_1_0(file)
-        if shape[0] != count or fortran_order:
-            raise ValueError(f"an array of shape {shape}")
-        start, row_bytes = file.tell(), dtype.itemsize * int(np.prod(shape[1:]))
-        found = []
-        for index in some:
-            file.seek(start + index * row_bytes)
-            found.append(np.frombuffer(file.read(row_bytes), dtype).reshape(shape[1:]))
-    return np.stack(found)
-
-
-def _read_hdf5(path: Path, name: str, some: list[int], count: int) -> NDArray[Any]:
-    import h5py  # slow to import, and only HDF5 needs it
-
-    with h5py.File(path, "r") as file:
-        if len(file[name]) != count:
-            raise ValueError(f"{len(file[name])} {name}")
-        return np.stack([file[name][index] for index in some])
-
-
-def _damaged(path: Path, what: str) -> ValueError:
-    return ValueError(f"{path} was changed or cut short, {what}: delete it and make it again")
+        shape = (recipe.count, *right.shape[1:])
+        with stored(path, name, shape, right.dtype) as array:
+            found = np.concatenate([array.read((slice(row, row + 1),)) for row in some])
+        if not np.array_equal(found, right):
+            raise damaged(path, "its values are not those it was made with")

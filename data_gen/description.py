@@ -5,16 +5,19 @@ It is read as something that anybody may have edited: what data_gen would not ha
 
 import json
 import os
+import re
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from data_gen.generated import GeneratedData
 from data_gen.layouts import Layout, choose_layout
 from data_gen.paths import DatasetPaths
 from data_gen.recipe import Recipe
-from helpers.system.files import errors_named, regular_file
+from helpers.system.files import absolute_path, errors_named, regular_file
 
 _MAKER = "data_gen 1"  # another number where the same recipe comes to give other bytes
+_NAME = re.compile(r"(features|spectrograms).*\.json")
 _MOST_BYTES = 1 << 16  # a description has a few hundred
 
 
@@ -39,7 +42,7 @@ def read_description(path: Path) -> dict[str, Any] | None:
     """
     if not os.path.lexists(path):
         return None
-    described = _parse(read_small(path))
+    described = _parse(_read_small(path))
     try:
         maker = described["made_from"]["made_by"]
         ours = isinstance(maker, str) and maker.startswith("data_gen")
@@ -51,13 +54,33 @@ def read_description(path: Path) -> dict[str, Any] | None:
     if not isinstance(files, dict) or not all(type(size) is int for size in files.values()):
         raise _edited(path, "the sizes of its files")
     if maker == _MAKER:
-        paths = described_paths(path, described)
+        paths = _described_paths(path, described)
         if paths.description_path.name != path.name or set(files) != set(paths.names):
             raise _edited(path, "the names of its files")
     return dict(described)
 
 
-def described_paths(path: Path, described: dict[str, Any]) -> DatasetPaths:
+def descriptions_in(folder: Path) -> list[Path]:
+    """Return the descriptions in a folder. Raises FileNotFoundError where there is none."""
+    with errors_named(folder, "looked through"):
+        found = sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name))
+    if not found:
+        raise FileNotFoundError(
+            f"{folder} holds no description of data (features.json, spectrograms.json and the "
+            "like): pass the folder that the data was made in"
+        )
+    return found
+
+
+def described_data(path: Path) -> GeneratedData:
+    """Return the data that a description stands beside. Raises as `read_description` does."""
+    described = read_description(path)
+    if described is None:
+        raise FileNotFoundError(f"{path} does not exist: make the data again")
+    return _described_paths(absolute_path(path), described).data
+
+
+def _described_paths(path: Path, described: dict[str, Any]) -> DatasetPaths:
     """Return the recipe, layout and paths of the data that a description stands beside."""
     parts = described["made_from"]
     try:
@@ -74,7 +97,7 @@ def described_paths(path: Path, described: dict[str, Any]) -> DatasetPaths:
     raise _edited(path, what)
 
 
-def read_small(path: Path) -> str:
+def _read_small(path: Path) -> str:
     """Return the text of a file that may be anything; what is not a text is told as foreign."""
     try:
         with errors_named(regular_file(path), "read"), path.open("rb") as file:

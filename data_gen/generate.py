@@ -7,14 +7,13 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from tqdm import tqdm
-
 from data_gen.completeness import describe_other, is_complete, put_in_place
 from data_gen.failures import writing_failed
 from data_gen.generated import GeneratedData
 from data_gen.hdf5_process import write_hdf5_apart
 from data_gen.layouts import choose_layout
 from data_gen.paths import LOCK, MAKING, DatasetPaths
+from data_gen.progress_bar import Bar
 from data_gen.recipe import LabelOrder, Recipe
 from data_gen.sizes import count_rows
 from data_gen.stream import ahead, spans
@@ -28,15 +27,6 @@ from helpers.units import format_bytes
 
 _LABEL_BYTES = 8
 _RESERVE = 0.05  # of what is written: for file systems' own needs
-
-
-class _Bar(tqdm):  # type: ignore[misc]  # tqdm brings no types
-    monitor_interval = 0  # no thread of its own, which a fork would have to mind
-    written = 0  # counted also where no bar is shown
-
-    def update(self, written: int) -> None:
-        self.written += written
-        super().update(written)
 
 
 def ensure(
@@ -62,17 +52,20 @@ def ensure(
     `compression` ('lzf', 'gzip', 'gzip:9'). `jobs` threads make the rows, and do not change
     their bytes. Rows of one axis are named features, others spectrograms.
 
+    Data that is there is taken when its description fits, its files have the right sizes, and its
+    first, middle and last row and label are right; `check` compares all of them.
+
     Raises ValueError or OSError before any work: for sizes, shapes and layouts that do not fit, too
-    little free disk, a folder that cannot be written, and files that are damaged or not ours.
+    little free disk, a folder that cannot be written, files that are not ours, and files that this
+    look shows to be damaged. Raises OSError, and leaves nothing, when the disk fills up meanwhile.
     """
     if Path(folder).suffix in (".npy", ".h5"):
         raise ValueError(f"{folder} is a file's name: pass the folder it is to lie in")
     jobs = whole_number("jobs", jobs)
     if jobs < 1:
         raise ValueError(f"jobs={jobs}: pass 1 or more")
-    one = Recipe(
-        1, whole_numbers("row_shape", row_shape), seed, classes, order
-    )  # judged before its size is a measure
+    shape = whole_numbers("row_shape", row_shape)
+    one = Recipe(1, shape, seed, classes, order)  # judged before its size is a measure
     recipe = replace(one, count=count_rows(rows, size, one.row_bytes, budget))
     layout = choose_layout(file_format, recipe, chunks, compression)
     paths = DatasetPaths(absolute_path(folder), recipe, layout)
@@ -81,7 +74,7 @@ def ensure(
         with wait_for_lock(paths.lock):
             if not is_complete(paths):
                 _make(paths, jobs=jobs, progress=progress)
-    return GeneratedData(paths.folder / paths.rows_name, paths.folder / paths.labels_name, recipe)
+    return paths.data
 
 
 def _found(paths: DatasetPaths) -> bool:
@@ -97,22 +90,14 @@ def _make(paths: DatasetPaths, *, jobs: int, progress: bool) -> None:
     other = describe_other(paths)
     if other:
         sys.stderr.write(f"{paths.rows_name} is made again: {other}\n")
-    bar = _Bar(
-        total=paths.recipe.nbytes,
-        desc=paths.rows_name,
-        unit="B",
-        unit_scale=True,
-        unit_divisor=1024,
-        mininterval=0.5,
-        disable=not progress,
-    )
+    bar = Bar(paths.rows_name, paths.recipe.nbytes, shown=progress)
     try:
         with bar:
             paths.making.mkdir()
             _write(paths, jobs, bar.update)
         put_in_place(paths)
     except (OSError, RuntimeError) as error:
-        told = writing_failed(error, paths, bar.written)
+        told = writing_failed(error, paths, bar.done)
         if told is None:
             raise
         raise told from error

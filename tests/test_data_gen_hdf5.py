@@ -63,8 +63,8 @@ def test_rows_are_those_of_npy(tmp_path: Path) -> None:
 def test_pieces_too_large_for_memory_are_made_in_several_passes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("data_gen.hdf5._PIECE_BYTES", 1 << 14)
-    monkeypatch.setattr("data_gen.hdf5.BLOCK_BYTES", 1 << 13)
+    monkeypatch.setattr("data_gen.pieces._PIECE_BYTES", 1 << 14)
+    monkeypatch.setattr("data_gen.pieces.BLOCK_BYTES", 1 << 13)
     recipe, layout = Recipe(1003), Layout("hdf5", (500, 10), "gzip", 1)
     write_hdf5(tmp_path / "rows.h5", recipe, layout, jobs=1, tick=lambda _: None)
     with h5py.File(tmp_path / "rows.h5") as file:

@@ -57,5 +57,13 @@ def test_hdf5_takes_little_memory_in_any_layout(tmp_path: Path, layout: str) -> 
     assert added_bytes(tmp_path, make, 1 << 28) < BUDGET
 
 
+@pytest.mark.parametrize("layout", ["'npy'", "'hdf5', chunks=(16384, 4, 4), compression='lzf'"])
+def test_a_check_takes_little_memory_in_any_layout(tmp_path: Path, layout: str) -> None:
+    name, *options = layout.split(", ", 1)
+    options = [*options, "size=size, row_shape=(64, 64), progress=False"]
+    make = f"data = ensure({name}, sys.argv[1], {', '.join(options)}); from data_gen import check; "
+    assert added_bytes(tmp_path, f"{make} assert check(data, progress=False).ok", 1 << 28) < BUDGET
+
+
 def test_the_measure_sees_a_maker_that_holds_everything(tmp_path: Path) -> None:
     assert added_bytes(tmp_path, "everything_at_once(sys.argv[1], size)", 1 << 28) > BUDGET
