@@ -29,7 +29,7 @@ def _parser() -> _Parser:
     parser = _Parser(
         prog="python -m data_gen",
         description="Make a dataset whose right values are known, in constant memory. "
-        "What is whole already is found and left as it is.",
+        "Data that is complete already is found and left as it is.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

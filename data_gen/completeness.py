@@ -1,8 +1,8 @@
-"""Tell data that is whole from data that is not there, not ours, or damaged; put new data in place.
+"""Tell complete data from data that is not there, not ours, or damaged; put new data in place.
 
 A small .json file beside the data says what it was made from. When data is put in place, the old
 rows go first, then comes the description, then the labels, and the rows last, each by one rename.
-So rows beside a description that fits them are whole, at whatever moment a process was killed.
+So rows beside a description that fits them are complete, at whatever moment a process was killed.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Make a dataset once: find it whole, or write it beside and put it in place."""
+"""Make a dataset once: find it complete, or write it beside and put it in place."""
 
 import shutil
 import sys
@@ -78,7 +78,7 @@ def ensure(
 
 
 def _found(paths: DatasetPaths) -> bool:
-    """Look without the lock: whole data must be found in a folder that cannot be written too."""
+    """Look without the lock: complete data must be found in a folder that cannot be written too."""
     with suppress(OSError, ValueError):  # somebody may be replacing it: judged under the lock
         return is_complete(paths)
     return False

@@ -36,9 +36,9 @@ def write_hdf5(path: Path, recipe: Recipe, layout: Layout, *, jobs: int, tick: T
         compression=layout.compression,
         compression_opts=layout.level,
     )
-    pieces = partial(_pieces, recipe, layout)
-    with closing(ahead(pieces, works(recipe, layout), jobs=jobs)) as made:  # ends its threads
-        for piece in itertools.chain.from_iterable(made):
+    make = partial(_pieces, recipe, layout)
+    with closing(ahead(make, works(recipe, layout), jobs=jobs)) as pieces:  # ends its threads
+        for piece in itertools.chain.from_iterable(pieces):
             _put(rows, piece)
             tick(piece.data.nbytes)
     labels = file.create_dataset("labels", (recipe.count,), "int64")
@@ -62,13 +62,13 @@ def _compress(piece: Piece, layout: Layout) -> Iterator[Piece]:
     rows, *tile = piece.place
     for start in range(0, len(piece.data), chunks[0]):
         values = piece.data[start : start + chunks[0]]
-        whole = values
+        padded = values
         if values.shape != chunks:  # at an edge: HDF5 keeps whole chunks, filled up with zeros
-            whole = np.zeros(chunks, np.float32)
-            whole[tuple(slice(size) for size in values.shape)] = values
+            padded = np.zeros(chunks, np.float32)
+            padded[tuple(slice(size) for size in values.shape)] = values
         first = rows.start + start
         place = (slice(first, first + len(values)), *tile)
-        yield Piece(place, values, zlib.compress(np.ascontiguousarray(whole).data, level))
+        yield Piece(place, values, zlib.compress(np.ascontiguousarray(padded).data, level))
 
 
 def _put(rows: h5py.Dataset, piece: Piece) -> None:

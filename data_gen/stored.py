@@ -35,7 +35,7 @@ def stored(path: Path, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> I
                 raise ValueError(f"{name} of shape {array.shape} and type {array.dtype}")
             yield array
     except PermissionError:
-        raise  # it may be whole all the same
+        raise  # it may be right all the same
     except (OSError, ValueError, KeyError, EOFError) as error:
         raise damaged(path, f"it cannot be read ({error})") from error
 
