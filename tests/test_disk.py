@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from ballast import MIB, need_a_disk
 
-from helpers import disk, page_cache
+from helpers import disk
 from helpers.disk import ReadSpeed, free_bytes, read_ahead_bytes, sequential_read
 from helpers.page_cache import evict, resident_bytes
 
@@ -71,7 +71,7 @@ def test_what_stayed_in_the_page_cache_is_told() -> None:
 def test_where_the_cache_cannot_be_asked_the_read_is_not_called_cold(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_cache, "_mincore", lambda: None)
+    monkeypatch.setattr(disk, "resident_bytes", lambda *_, **__: None)
     assert sequential_read(file).cached_bytes is None
 
 

@@ -1,8 +1,13 @@
+import ctypes
 import errno
+import mmap
 import os
+import platform
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 from ballast import MIB, Child, need_a_disk
@@ -10,6 +15,7 @@ from ballast import MIB, Child, need_a_disk
 from helpers import page_cache
 from helpers.disk import sequential_read
 from helpers.page_cache import Eviction, evict, resident_bytes
+from helpers.system import page_cache_calls
 
 SIZE = 8 * MIB + 123  # the last page is not full
 
@@ -66,7 +72,7 @@ def test_only_the_pages_that_were_read_are_resident(file: Path) -> None:
 def test_a_file_of_several_windows_is_looked_at_whole(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_cache, "_WINDOW", MIB)
+    monkeypatch.setattr(page_cache_calls, "_WINDOW", MIB)
     assert resident_bytes(file) == SIZE
     assert resident_bytes(file, at_most_bytes=2 * MIB + 1) == 2 * MIB + 1
     assert evict(file).resident_after == 0
@@ -99,10 +105,9 @@ def test_a_page_that_stays_at_first_is_dropped_in_the_end(
     really_drop = page_cache._drop
     drops: list[Path] = []
 
-    def drop_the_third_time(path: Path) -> None:
+    def drop_the_third_time(path: Path) -> bool:
         drops.append(path)
-        if len(drops) == 3:
-            really_drop(path)
+        return len(drops) < 3 or really_drop(path)
 
     monkeypatch.setattr(page_cache, "_drop", drop_the_third_time)
     assert evict(file).resident_after == 0
@@ -125,7 +130,7 @@ def test_where_nothing_can_be_dropped_the_record_says_so(
 def test_where_nobody_tells_what_is_cached_the_record_says_so(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_cache, "_mincore", lambda: None)
+    monkeypatch.setattr(page_cache_calls, "_function", lambda _: None)
     assert resident_bytes(file) is None
     eviction = evict(file)
     assert (eviction.resident_before, eviction.resident_after) == (None, None)
@@ -136,9 +141,60 @@ def test_the_kernel_is_not_believed_about_a_file_that_is_not_ours(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: mode == os.R_OK)
+    monkeypatch.setattr(page_cache, "resident_by_cachestat", lambda *_: None)
     assert resident_bytes(file) == SIZE  # ours, though read-only
     monkeypatch.setattr(os, "geteuid", lambda: file.stat().st_uid + 1)
     assert resident_bytes(file) is None
+
+
+@pytest.mark.skipif(
+    [int(part) for part in re.findall(r"\d+", platform.release())[:2]] < [6, 5],
+    reason="this kernel has no cachestat",
+)
+def test_where_mincore_cannot_be_asked_cachestat_gives_the_same_answers(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evict(file)
+    with file.open("rb") as opened:
+        os.pread(opened.fileno(), MIB, 0)
+    told = [resident_bytes(file, at_most_bytes=size) for size in (None, MIB, 1)]
+    monkeypatch.setattr(mmap, "mmap", fails_with(errno.ENODEV))
+    assert [resident_bytes(file, at_most_bytes=size) for size in (None, MIB, 1)] == told
+
+
+@pytest.mark.parametrize("status", [0, -1])
+def test_on_macos_a_map_of_the_file_is_invalidated_and_what_stayed_is_told(
+    file: Path, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    calls = []
+
+    def msync(_: int, size: int, flags: int) -> int:
+        calls.append((size, flags))
+        return status
+
+    monkeypatch.delattr(os, "posix_fadvise")
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    real = page_cache_calls._function
+    monkeypatch.setattr(
+        page_cache_calls, "_function", lambda name: msync if name == "msync" else real(name)
+    )
+    assert evict(file) == Eviction(file, SIZE, SIZE, SIZE, possible=status == 0)
+    assert set(calls) == {(SIZE, 2)}
+
+
+@pytest.mark.parametrize("handle", [7, ctypes.c_void_p(-1).value])
+def test_on_windows_the_file_is_opened_without_buffers_once(
+    file: Path, monkeypatch: pytest.MonkeyPatch, handle: int
+) -> None:
+    kernel32 = MagicMock()
+    kernel32.CreateFileW.return_value = handle
+    monkeypatch.delattr(os, "posix_fadvise")
+    monkeypatch.setattr(ctypes, "WinDLL", lambda _: kernel32, raising=False)
+    monkeypatch.setattr(page_cache, "resident_bytes", lambda _: None)
+    assert evict(file) == Eviction(file, SIZE, None, None, possible=handle == 7)
+    assert kernel32.CreateFileW.call_args.args[0] == str(file)
+    assert kernel32.CreateFileW.call_args.args[5] == 0x20000000
+    assert [call.args for call in kernel32.CloseHandle.call_args_list] == [(7,)] * (handle == 7)
 
 
 def made(path: Path, kind: str) -> Path:
