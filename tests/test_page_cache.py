@@ -156,6 +156,7 @@ def test_where_mincore_cannot_be_asked_cachestat_gives_the_same_answers(
 ) -> None:
     evict(file)
     with file.open("rb") as opened:
+        os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_RANDOM)  # no read-ahead
         os.pread(opened.fileno(), MIB, 0)
     told = [resident_bytes(file, at_most_bytes=size) for size in (None, MIB, 1)]
     monkeypatch.setattr(mmap, "mmap", fails_with(errno.ENODEV))
