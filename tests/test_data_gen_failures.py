@@ -2,6 +2,7 @@
 
 import errno
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -11,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from data_gen import ensure, hdf5_process
+from data_gen import Recipe, ensure, hdf5_process
+from data_gen.layouts import Layout
 
 LAYOUTS: dict[str, list[str]] = {
     "npy": ["npy"],
@@ -114,6 +116,22 @@ def test_an_error_of_the_writing_process_is_raised_here(
     with pytest.raises(ZeroDivisionError):
         ensure("hdf5", tmp_path, rows=1000, progress=False)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_child_whose_caller_was_killed_cannot_reach_the_file_that_is_made_anew(
+    tmp_path: Path,
+) -> None:
+    making = tmp_path / "making"
+    making.mkdir()
+    request = (making.name, Recipe(100), Layout("hdf5"), 1)
+    words = pickle.dumps(sys.path) + pickle.dumps(request)
+    command = [sys.executable, "-c", hdf5_process._START]
+    child = subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, cwd=making)
+    making.rmdir()  # as the next caller does, who then makes it anew
+    making.mkdir()
+    told, _ = child.communicate(words)
+    assert isinstance(pickle.loads(told), OSError)
+    assert list(making.iterdir()) == []
 
 
 def test_a_script_without_a_guard_can_make_hdf5(tmp_path: Path) -> None:
