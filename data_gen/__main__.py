@@ -1,10 +1,13 @@
-"""`python -m data_gen npy OUT --size 4GiB`: make a dataset from the command line."""
+"""`python -m data_gen npy OUT --size 4GiB` makes data, `python -m data_gen check OUT` checks it."""
 
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
+from data_gen.comparison import check
+from data_gen.description import described_data, descriptions_in
 from data_gen.generate import ensure
 from data_gen.layouts import parse_shape
 
@@ -12,6 +15,7 @@ _EXAMPLES = """examples:
   python -m data_gen npy data --size 4GiB --shape 64,64
   python -m data_gen npy data --rows 2000000 --jobs 2
   python -m data_gen hdf5 data --size 1GiB --chunks 512,128 --compression gzip:4
+  python -m data_gen check data
 """
 
 
@@ -25,7 +29,7 @@ def _parser() -> _Parser:
     parser = _Parser(
         prog="python -m data_gen",
         description="Make a dataset whose right values are known, in constant memory. "
-        "What is whole already is found and left as it is.",
+        "Data that is complete already is found and left as it is.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -50,32 +54,62 @@ def _parser() -> _Parser:
     return parser
 
 
+def _check_parser() -> _Parser:
+    parser = _Parser(
+        prog="python -m data_gen check",
+        description="Compare all rows and labels of every dataset in a folder with their right "
+        "values, in constant memory. The exit status is 0 where all are right, 1 where some are "
+        "not, 2 where there is nothing to check.",
+    )
+    parser.add_argument("folder", metavar="FOLDER", type=Path)
+    parser.add_argument("--quiet", action="store_true", help="show no progress bar")
+    return parser
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
-    given = _parser().parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        made = ensure(
-            given.format,
-            given.out,
-            rows=given.rows,
-            size=given.size,
-            row_shape=parse_shape(given.shape, "--shape"),
-            seed=given.seed,
-            classes=given.classes,
-            order=given.order,
-            chunks=given.chunks,
-            compression=given.compression,
-            jobs=given.jobs,
-            progress=not given.quiet,
-        )
+        return _check(words[1:]) if words[:1] == ["check"] else _make(words)
     except (ValueError, OSError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
     except KeyboardInterrupt:
         sys.stderr.write("stopped: nothing is left half-written\n")
         return 130
-    sys.stdout.write(f"{made}\n{made.rows_path}\n")
+
+
+def _make(words: Sequence[str]) -> int:
+    given = _parser().parse_args(words)
+    data = ensure(
+        given.format,
+        given.out,
+        rows=given.rows,
+        size=given.size,
+        row_shape=parse_shape(given.shape, "--shape"),
+        seed=given.seed,
+        classes=given.classes,
+        order=given.order,
+        chunks=given.chunks,
+        compression=given.compression,
+        jobs=given.jobs,
+        progress=not given.quiet,
+    )
+    sys.stdout.write(f"{data}\n{data.rows_path}\n")
     return 0
+
+
+def _check(words: Sequence[str]) -> int:
+    given, status = _check_parser().parse_args(words), 0
+    for path in descriptions_in(given.folder):
+        try:
+            checked = check(described_data(path), progress=not given.quiet)
+            sys.stdout.write(f"{checked}\n")
+            status = status if checked.ok else 1
+        except (ValueError, OSError) as error:  # the other datasets are checked all the same
+            sys.stderr.write(f"error: {error}\n")
+            status = 1
+    return status
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Make a dataset once: find it whole, or write it beside and put it in place."""
+"""Make a dataset once: find it complete, or write it beside and put it in place."""
 
 import shutil
 import sys
@@ -7,25 +7,26 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from tqdm import tqdm
-
 from data_gen.completeness import describe_other, is_complete, put_in_place
+from data_gen.failures import writing_failed
 from data_gen.generated import GeneratedData
+from data_gen.hdf5_process import write_hdf5_apart
 from data_gen.layouts import choose_layout
 from data_gen.paths import LOCK, MAKING, DatasetPaths
+from data_gen.progress_bar import Bar
 from data_gen.recipe import LabelOrder, Recipe
 from data_gen.sizes import count_rows
 from data_gen.stream import ahead, spans
+from data_gen.whole_numbers import whole_number, whole_numbers
 from data_gen.writers import Tick, write_npy
+from helpers.disk import free_bytes
+from helpers.running.interrupts import interrupts_held
+from helpers.system.files import absolute_path
 from helpers.system.locks import try_lock, wait_for_lock
 from helpers.units import format_bytes
 
 _LABEL_BYTES = 8
 _RESERVE = 0.05  # of what is written: for file systems' own needs
-
-
-class _Bar(tqdm):  # type: ignore[misc]  # tqdm brings no types
-    monitor_interval = 0  # no thread of its own, which a fork would have to mind
 
 
 def ensure(
@@ -51,28 +52,33 @@ def ensure(
     `compression` ('lzf', 'gzip', 'gzip:9'). `jobs` threads make the rows, and do not change
     their bytes. Rows of one axis are named features, others spectrograms.
 
+    Data that is there is taken when its description fits, its files have the right sizes, and its
+    first, middle and last row and label are right; `check` compares all of them.
+
     Raises ValueError or OSError before any work: for sizes, shapes and layouts that do not fit, too
-    little free disk, a folder that cannot be written, and files that are damaged or not ours.
+    little free disk, a folder that cannot be written, files that are not ours, and files that this
+    look shows to be damaged. Raises OSError, and leaves nothing, when the disk fills up meanwhile.
     """
-    shape = tuple(int(length) for length in row_shape)
     if Path(folder).suffix in (".npy", ".h5"):
         raise ValueError(f"{folder} is a file's name: pass the folder it is to lie in")
+    jobs = whole_number("jobs", jobs)
     if jobs < 1:
         raise ValueError(f"jobs={jobs}: pass 1 or more")
-    one = Recipe(1, shape, int(seed), int(classes), order)  # judged before its size is a measure
+    shape = whole_numbers("row_shape", row_shape)
+    one = Recipe(1, shape, seed, classes, order)  # judged before its size is a measure
     recipe = replace(one, count=count_rows(rows, size, one.row_bytes, budget))
     layout = choose_layout(file_format, recipe, chunks, compression)
-    paths = DatasetPaths(Path(folder).absolute(), recipe, layout)
+    paths = DatasetPaths(absolute_path(folder), recipe, layout)
     if not _found(paths):
         _make_folder(paths)
         with wait_for_lock(paths.lock):
             if not is_complete(paths):
                 _make(paths, jobs=jobs, progress=progress)
-    return GeneratedData(paths.folder / paths.rows_name, paths.folder / paths.labels_name, recipe)
+    return paths.data
 
 
 def _found(paths: DatasetPaths) -> bool:
-    """Look without the lock: whole data must be found in a folder that cannot be written too."""
+    """Look without the lock: complete data must be found in a folder that cannot be written too."""
     with suppress(OSError, ValueError):  # somebody may be replacing it: judged under the lock
         return is_complete(paths)
     return False
@@ -84,29 +90,26 @@ def _make(paths: DatasetPaths, *, jobs: int, progress: bool) -> None:
     other = describe_other(paths)
     if other:
         sys.stderr.write(f"{paths.rows_name} is made again: {other}\n")
-    paths.making.mkdir()
+    bar = Bar(paths.rows_name, paths.recipe.nbytes, shown=progress)
     try:
-        with _Bar(
-            total=paths.recipe.nbytes,
-            desc=paths.rows_name,
-            unit="B",
-            unit_scale=True,
-            unit_divisor=1024,
-            mininterval=0.5,
-            disable=not progress,
-        ) as bar:
+        with bar:
+            paths.making.mkdir()
             _write(paths, jobs, bar.update)
         put_in_place(paths)
+    except (OSError, RuntimeError) as error:
+        told = writing_failed(error, paths, bar.done)
+        if told is None:
+            raise
+        raise told from error
     finally:
-        shutil.rmtree(paths.making, ignore_errors=True)
+        with interrupts_held():
+            shutil.rmtree(paths.making, ignore_errors=True)
 
 
 def _write(paths: DatasetPaths, jobs: int, tick: Tick) -> None:
     recipe, rows_path = paths.recipe, paths.making / paths.rows_name
     if paths.layout.format == "hdf5":
-        from data_gen.hdf5 import write_hdf5  # h5py is slow to import
-
-        write_hdf5(rows_path, recipe, paths.layout, jobs=jobs, tick=tick)
+        write_hdf5_apart(rows_path, recipe, paths.layout, jobs=jobs, tick=tick)
         return
     labels = map(recipe.labels, spans(recipe.count, _LABEL_BYTES))
     write_npy(paths.making / paths.labels_name, labels, (recipe.count,), "int64", lambda _: None)
@@ -138,11 +141,10 @@ def _make_folder(paths: DatasetPaths) -> None:
 
 
 def _check_disk(paths: DatasetPaths) -> None:
-    nearest = next(path for path in (paths.folder, *paths.folder.parents) if path.exists())
     needed = int((paths.recipe.nbytes + paths.recipe.count * _LABEL_BYTES) * (1 + _RESERVE))
-    free = shutil.disk_usage(nearest).free
+    free = free_bytes(paths.folder)
     if needed > free:
         raise OSError(
-            f"{paths.rows_name} needs {format_bytes(needed)} and the disk of {nearest} has "
+            f"{paths.rows_name} needs {format_bytes(needed)} and the disk of {paths.folder} has "
             f"{format_bytes(free)} free: pass a smaller size, or another folder"
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from data_gen.recipe import Recipe
+from data_gen.whole_numbers import whole_numbers
 from helpers.units import format_bytes
 
 Compression = Literal["lzf", "gzip"]
@@ -56,7 +57,7 @@ def choose_layout(
         chunks = _chunks_from_text(chunks, recipe)
     if chunks is None:
         return Layout("hdf5")
-    fitting = tuple(int(size) for size in chunks)
+    fitting = whole_numbers("chunks", chunks)
     _check_chunks(fitting, recipe)
     return Layout("hdf5", fitting, method, level)
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from data_gen.generated import GeneratedData
 from data_gen.layouts import Layout
 from data_gen.recipe import Recipe
 
@@ -35,6 +36,12 @@ class DatasetPaths:
     def names(self) -> tuple[str, ...]:
         """Return the files' names, the rows last."""
         return tuple(dict.fromkeys((self.labels_name, self.rows_name)))
+
+    @property
+    def data(self) -> GeneratedData:
+        """Return the record of the data, once it is there."""
+        rows, labels = (self.folder / name for name in (self.rows_name, self.labels_name))
+        return GeneratedData(rows, labels, self.recipe)
 
     @property
     def description_path(self) -> Path:

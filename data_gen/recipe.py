@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from data_gen.tables import WINDOWS, Tables, make_tables
+from data_gen.whole_numbers import whole_number, whole_numbers
 
 LabelOrder = Literal["shuffled", "sorted"]
 Rows = NDArray[np.float32]
@@ -46,6 +47,9 @@ class Recipe:
     order: LabelOrder = "shuffled"
 
     def __post_init__(self) -> None:
+        for name in ("count", "seed", "classes"):  # numbers of numpy and torch become plain ones
+            object.__setattr__(self, name, whole_number(name, getattr(self, name)))
+        object.__setattr__(self, "row_shape", whole_numbers("row_shape", self.row_shape))
         for wrong, message in _mistakes(self):
             if wrong:
                 raise ValueError(message)
@@ -73,10 +77,10 @@ class Recipe:
     def rows(self, indices: Indices) -> Rows:
         """Return the rows at `indices`: float32, of the shape `(*indices.shape, *row_shape)`."""
         wanted = self._checked(indices)
-        made = np.empty((wanted.size, self.width), np.float32)
+        rows = np.empty((wanted.size, self.width), np.float32)
         for part, label, first, second in self._slices(wanted.ravel()):
-            self._fill(made[part], label, first, second)
-        return made.reshape(*wanted.shape, *self.row_shape)
+            self._fill(rows[part], label, first, second)
+        return rows.reshape(*wanted.shape, *self.row_shape)
 
     def count_wrong(self, rows: Any, indices: Indices) -> int:
         """Return how many of `rows` have a value that differs from the rows at `indices`.
@@ -140,11 +144,11 @@ class Recipe:
             part = slice(start, start + self._slice_rows)
             yield part, labels[part], first[part], second[part]
 
-    def _fill(self, made: Rows, labels: Labels, first: Labels, second: Labels) -> None:
+    def _fill(self, rows: Rows, labels: Labels, first: Labels, second: Labels) -> None:
         tables = self._tables
-        np.take(tables.patterns, labels, axis=0, out=made, mode="clip")  # "clip" needs no copy
-        made += tables.first[first]
-        made += tables.second[second]
+        np.take(tables.patterns, labels, axis=0, out=rows, mode="clip")  # "clip" needs no copy
+        rows += tables.first[first]
+        rows += tables.second[second]
 
 
 def _mixed(numbers: NDArray[np.uint32]) -> NDArray[np.uint32]:

@@ -1,21 +1,25 @@
-"""How many rows a size means: in bytes, in this machine's RAM, or in RAM budgets."""
+"""How many rows a size means: in bytes, in the RAM that can be had here, or in RAM budgets."""
 
 import re
 
-import psutil
-
+from data_gen.whole_numbers import whole_number
+from helpers.system.ram import machine_ram_bytes
 from helpers.units import format_bytes, parse_size
 
 _MULTIPLE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*x\s*(ram|budget)\s*", re.IGNORECASE)
 
 
 def size_in_bytes(size: str | int, *, budget: str | int | None = None) -> int:
-    """Return bytes: '4 GiB', 4294967296, '1.5x ram' of this machine, '4x budget' of `budget`."""
+    """Return bytes: '4 GiB', 4294967296, '1.5x ram', '4x budget' of `budget`.
+
+    "ram" is the machine's, or the lowest limit that a container or a cgroup sets on us.
+    """
+    size = size if isinstance(size, str) else whole_number("size", size)
     multiple = _MULTIPLE.fullmatch(str(size))
     if multiple is None:
         return _parsed(size)
     if multiple[2].lower() == "ram":
-        unit = int(psutil.virtual_memory().total)
+        unit = machine_ram_bytes()
     elif budget is None:
         raise ValueError(f"{size!r} needs a budget: pass budget='1 GiB', or a size in bytes")
     else:
@@ -30,7 +34,7 @@ def count_rows(
     if (rows is None) == (size is None):
         raise ValueError(f"rows={rows!r} and size={size!r}: pass exactly one of them")
     if size is None:
-        return int(rows or 0)
+        return whole_number("rows", rows)
     fitting = size_in_bytes(size, budget=budget) // row_bytes
     if fitting < 1:
         raise ValueError(

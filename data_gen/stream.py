@@ -6,20 +6,20 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 Item = TypeVar("Item")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 BLOCK_BYTES = 1 << 22
 
 
 def ahead(
-    make: Callable[[Item], Made], items: Iterable[Item], *, jobs: int
-) -> Generator[Made, None, None]:
+    make: Callable[[Item], Result], items: Iterable[Item], *, jobs: int
+) -> Generator[Result, None, None]:
     """Yield `make(item)` for each item, in order; `jobs` threads are at most one result each ahead.
 
     numpy and zlib let go of the interpreter while they work, so threads are enough, and a killed
     process leaves none behind.
     """
-    waiting: deque[Future[Made]] = deque()
+    waiting: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(jobs, thread_name_prefix="data_gen") as pool:
         try:
             for item in items:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helpers.page_cache import evict, resident_bytes
+from helpers.system.files import absolute_path, errors_named
 from helpers.units import format_bytes
 
 _NEARLY_ALL, _NEARLY_NONE = 0.99, 0.01  # shares of what was read
@@ -89,7 +90,8 @@ def read_ahead_bytes(path: str | Path, *, system: str = "/sys") -> int | None:
     """
     if os.name != "posix":
         return None
-    device = Path(path).stat().st_dev
+    with errors_named(path, "looked at"):
+        device = Path(path).stat().st_dev
     name = f"{os.major(device)}:{os.minor(device)}"
     block = Path(system, "dev/block", name).resolve()
     for file in (
@@ -106,17 +108,22 @@ def read_ahead_bytes(path: str | Path, *, system: str = "/sys") -> int | None:
 
 def free_bytes(folder: str | Path) -> int:
     """Return the free disk space for a folder, which need not exist yet."""
-    path = Path(folder).absolute()
-    while not path.exists():
-        path = path.parent
-    return shutil.disk_usage(path).free
+    path = absolute_path(folder)
+    with errors_named(path, "asked for its free space"):
+        while not path.exists():
+            path = path.parent
+        return shutil.disk_usage(path).free
 
 
 def _read(path: Path, block_bytes: int, at_most_bytes: int | None) -> int:
-    left = path.stat().st_size if at_most_bytes is None else at_most_bytes
     read = 0
     # An anonymous map begins at a page, and raw reads go straight into it: nothing is copied twice.
-    with path.open("rb", buffering=0) as file, mmap.mmap(-1, block_bytes) as block:
+    with (
+        errors_named(path, "read"),
+        path.open("rb", buffering=0) as file,
+        mmap.mmap(-1, block_bytes) as block,
+    ):
+        left = os.fstat(file.fileno()).st_size if at_most_bytes is None else at_most_bytes
         view = memoryview(block)
         while left > 0 and (got := file.readinto(view[: min(left, block_bytes)])):
             read += got

@@ -3,15 +3,20 @@
 A benchmark that reads a file twice measures RAM the second time. `evict` makes a cold start.
 """
 
-import ctypes
-import mmap
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from helpers.system.files import errors_named, regular_file
+from helpers.system.page_cache_calls import (
+    drop_by_fadvise,
+    drop_by_msync,
+    drop_by_opening,
+    resident_by_cachestat,
+    resident_by_mincore,
+)
 from helpers.units import format_bytes
 
-_WINDOW = 1 << 28  # one map of a file larger than RAM would be refused under strict overcommit
 _TRIES = 5  # pages that are just being written or read stay the first time
 
 
@@ -23,7 +28,7 @@ class Eviction:
     file_bytes: int
     resident_before: int | None
     resident_after: int | None
-    possible: bool = True  # False where the system has no call for it
+    possible: bool = True  # False where the system has no call for it, or refused
 
     def __repr__(self) -> str:
         if not self.possible:
@@ -45,16 +50,16 @@ class Eviction:
 def evict(path: str | Path) -> Eviction:
     """Drop a file's pages from the page cache, as a reboot would, and say what stayed.
 
-    Pages that a living process maps stay, and so does a file on a RAM disk. Raises OSError, naming
-    the path, when it is missing, not a file, or not readable.
+    Pages that a living process maps stay, and so does a file on a RAM disk. The calls of macOS and
+    Windows are not tested there. Raises OSError, naming
+    the path, the cause and the next step, where it is missing, not a file, or not readable.
     """
-    path = _readable(path)
+    path = regular_file(path)
     size, before = path.stat().st_size, resident_bytes(path)
-    if not hasattr(os, "posix_fadvise"):  # macOS, Windows
-        return Eviction(path, size, before, before, possible=False)
     after: int | None = before
     for _ in range(_TRIES):
-        _drop(path)
+        if not _drop(path):
+            return Eviction(path, size, before, after, possible=False)
         after = resident_bytes(path)
         if not after:
             break
@@ -64,66 +69,25 @@ def evict(path: str | Path) -> Eviction:
 def resident_bytes(path: str | Path, *, at_most_bytes: int | None = None) -> int | None:
     """Return how many bytes of a file, or of its beginning, are in the page cache.
 
-    None where the system does not tell: on Windows, and for a file that is neither ours nor ours
-    to write, of which the kernel says that all of it is there. Raises OSError as `evict` does.
+    None where the system does not tell: on Windows, and mostly for a file that is neither ours nor
+    ours to write, of which mincore says that all of it is there. Raises OSError as `evict` does.
     """
-    path = _readable(path)
-    mincore = _mincore()
-    if mincore is None or not _may_ask(path):
-        return None
-    with path.open("rb") as file:
+    path = regular_file(path)
+    with errors_named(path, "looked at in the page cache"), path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if at_most_bytes is not None:
             size = min(size, at_most_bytes)
-        found = 0
-        for start in range(0, size, _WINDOW):
-            found += _resident(mincore, file.fileno(), start, min(_WINDOW, size - start))
-    return min(found, size)  # the last page is counted whole
+        found = resident_by_mincore(file.fileno(), size) if _may_ask(path) else None
+        if found is None:
+            found = resident_by_cachestat(file.fileno(), size)
+    return None if found is None else min(found, size)  # the last page is counted whole
 
 
-def _readable(path: str | Path) -> Path:
-    path = Path(path)
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder: name a file in it")
-    if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist: make the data first, or correct the path")
-    if not path.is_file():
-        raise OSError(f"{path} is not a regular file: only those have a page cache of their own")
-    if not os.access(path, os.R_OK):
-        raise PermissionError(f"{path} cannot be read: change its permissions, or copy it")
-    return path
-
-
-def _drop(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())  # a page that waits to be written cannot be dropped
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-
-
-def _mincore() -> "ctypes._NamedFuncPointer | None":
-    if os.name != "posix":
-        return None
-    function = getattr(ctypes.CDLL(None, use_errno=True), "mincore", None)
-    if function is not None:
-        function.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
-    return function
+def _drop(path: Path) -> bool:
+    with errors_named(path, "dropped from the page cache"):
+        return drop_by_fadvise(path) or drop_by_msync(path) or drop_by_opening(path)
 
 
 def _may_ask(path: Path) -> bool:
-    return os.access(path, os.W_OK) or path.stat().st_uid == os.geteuid()
-
-
-def _resident(mincore: "ctypes._NamedFuncPointer", file: int, start: int, length: int) -> int:
-    """Return the resident bytes of a part, in whole pages, without touching a page of it."""
-    pages = -(-length // mmap.PAGESIZE)
-    answer = ctypes.create_string_buffer(pages)
-    # Writable only so that ctypes gives its address: a private map, and nothing writes to it.
-    with mmap.mmap(file, length, access=mmap.ACCESS_COPY, offset=start) as window:
-        first = ctypes.c_char.from_buffer(window)
-        failed = mincore(ctypes.addressof(first), length, answer)
-        del first  # else the map could not be closed
-    if failed:
-        raise OSError(ctypes.get_errno(), "mincore could not look at the file's pages")
-    # Only the lowest bit of each answer means anything.
-    lowest = int.from_bytes(b"\1" * pages, "little")
-    return (int.from_bytes(answer.raw, "little") & lowest).bit_count() * mmap.PAGESIZE
+    owner = getattr(os, "geteuid", lambda: None)()  # not on Windows
+    return os.access(path, os.W_OK) or path.stat().st_uid == owner

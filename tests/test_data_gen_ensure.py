@@ -8,15 +8,17 @@ import subprocess
 import sys
 import threading
 from collections import namedtuple
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 import pytest
+import torch
 
 from data_gen import GeneratedData, ensure
 from data_gen.sizes import count_rows, size_in_bytes
+from helpers.disk import free_bytes
 from helpers.system.locks import try_lock, wait_for_lock
 
 
@@ -114,12 +116,106 @@ def test_a_file_of_somebody_else_is_never_overwritten(tmp_path: Path, name: str)
     assert files(tmp_path) == [name]
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"made_from": 3}', '{"made_from": {"made_by": "x"}}'])
+NOT_OURS = ["", "[]", "null", "[" * 60_000, "9" * 5000, "x" * 70_000, "\udc00", '{"made_from": 3}']
+
+
+@pytest.mark.parametrize("text", [*NOT_OURS, '{"made_from": {"made_by": "x"}}'])
 def test_a_description_of_somebody_else_is_never_overwritten(tmp_path: Path, text: str) -> None:
-    (tmp_path / "features.json").write_text(text)
-    with pytest.raises(FileExistsError, match=r"features\.json is in the way"):
+    (tmp_path / "features.json").write_bytes(text.encode(errors="surrogatepass"))
+    with pytest.raises(FileExistsError, match=r"features\.json is in the way.*: move it"):
         make(tmp_path)
-    assert (tmp_path / "features.json").read_text() == text
+    assert (tmp_path / "features.json").read_bytes() == text.encode(errors="surrogatepass")
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"count": "1000"},
+        {"count": 1000.0},
+        {"count": 10**30},
+        {"seed": None},
+        {"classes": [10]},
+        {"row_shape": 128},
+        {"row_shape": ["128"]},
+        {"row_shape": [16, 8]},
+        {"order": {}},
+        {"format": "csv"},
+        {"chunks": [[512]]},
+        {"level": "high"},
+        {"files": ["features.npy"]},
+        {"files": {"features.npy": "512128", "labels.npy": 8128}},
+        {"files": {"../features.npy": 512128, "labels.npy": 8128}},
+    ],
+)
+def test_an_edited_description_is_named_with_what_to_do(
+    tmp_path: Path, edit: dict[str, Any]
+) -> None:
+    make(tmp_path)
+    path = tmp_path / "features.json"
+    described = json.loads(path.read_text())
+    part = described if "files" in edit else described["made_from"]
+    part.update(edit)
+    path.write_text(json.dumps(described))
+    with pytest.raises(ValueError, match=r"features\.json was edited \(.*\): delete it and"):
+        make(tmp_path)
+    del part[next(iter(edit))]
+    path.write_text(json.dumps(described))
+    with pytest.raises(ValueError, match=r"features\.json was edited"):
+        make(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "loop", "link to nothing"])
+@pytest.mark.parametrize("name", ["features.json", "labels.npy", "features.npy"])
+def test_what_is_no_file_in_the_place_of_one_is_told_without_waiting(
+    tmp_path: Path, name: str, kind: str
+) -> None:
+    make(tmp_path)
+    path = tmp_path / name
+    path.unlink()
+    places: dict[str, Callable[[], None]] = {
+        "folder": path.mkdir,
+        "pipe": lambda: os.mkfifo(path),
+        "loop": lambda: path.symlink_to(path),
+        "link to nothing": lambda: path.symlink_to("nothing"),
+    }
+    places[kind]()
+    with pytest.raises(FileExistsError, match=f"{name} is in the way.*: move it, or pass another"):
+        make(tmp_path)
+    path.rmdir() if kind == "folder" else path.unlink()
+
+
+def test_an_unreadable_description_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(PermissionError, match=r"features\.json cannot be read: change its perm"):
+        make(tmp_path)
+
+
+def test_a_working_folder_that_was_removed_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    for ask in (make, free_bytes):
+        with pytest.raises(FileNotFoundError, match=r"data is meant from the working.*os\.chdir"):
+            ask(Path("data"))
+
+
+@pytest.mark.parametrize("number", [np.int64, np.uint8, np.float32, float, torch.tensor])
+def test_whole_numbers_of_every_library_are_numbers(tmp_path: Path, number: Any) -> None:
+    plain = make(tmp_path, rows=64, seed=3, classes=7)
+    before = plain.rows_path.stat()
+    given = {"rows": number(64), "seed": number(3), "classes": number(7), "jobs": number(1)}
+    same = make(tmp_path, **given, row_shape=[number(128)])
+    assert same == plain
+    assert plain.rows_path.stat() == before
+    assert type(same.recipe.count) is type(same.recipe.row_shape[0]) is int
+    chunked: dict[str, Any] = {"rows": 64, "chunks": (number(8), number(128)), "progress": False}
+    assert ensure("hdf5", tmp_path, **chunked).rows_path.name == "features-chunks8x128.h5"
+    assert size_in_bytes(number(64)) == 64
 
 
 @pytest.mark.parametrize("name", ["features.npy", "labels.npy"])
@@ -189,6 +285,16 @@ def test_a_deleted_file_is_made_again_or_its_orphans_are_named(tmp_path: Path, n
         ({"rows": None, "size": "2x budget", "budget": "x"}, "'x' is not a size"),
         ({"row_shape": ()}, "row shape"),
         ({"jobs": 0}, "jobs=0"),
+        ({"jobs": 1.5}, "jobs=1.5: pass a whole number"),
+        ({"rows": 2.5}, "rows=2.5: pass a whole number"),
+        ({"rows": "1000"}, "rows='1000': pass a whole number"),
+        ({"rows": float("nan")}, "rows=nan"),
+        ({"rows": torch.tensor([5, 6])}, "rows=tensor"),
+        ({"rows": None, "size": 1000.5}, "size=1000.5"),
+        ({"seed": np.float64(1.5)}, r"seed=.*1\.5"),
+        ({"classes": 2.5}, "classes=2.5"),
+        ({"row_shape": 128}, "row_shape=128: pass a shape"),
+        ({"row_shape": (8, 2.5)}, "row_shape=2.5"),
         ({"chunks": (10, 128)}, "npy has no chunks"),
         ({"compression": "lzf"}, "npy has no .*compression"),
     ],
@@ -232,22 +338,6 @@ def test_too_little_free_disk_is_told_before_any_work(
     make(tmp_path)
 
 
-def test_an_error_while_writing_leaves_nothing_and_the_next_call_succeeds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def disk_full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    before = threading.active_count()
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", disk_full)
-        with pytest.raises(OSError, match="No space left"):
-            make(tmp_path)
-    assert files(tmp_path) == []
-    assert threading.active_count() == before
-    make(tmp_path)
-
-
 def test_an_error_in_a_thread_that_makes_rows_is_raised(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,11 +350,11 @@ def test_an_error_in_a_thread_that_makes_rows_is_raised(
     assert files(tmp_path) == []
 
 
-def test_sizes_are_bytes_machine_ram_or_budgets() -> None:
-    ram = psutil.virtual_memory().total
+def test_sizes_are_bytes_ram_that_can_be_had_or_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("data_gen.sizes.machine_ram_bytes", lambda: 3 << 30)
     assert size_in_bytes("2 GiB") == 2 << 30
     assert size_in_bytes(4096) == 4096
-    assert size_in_bytes("1.5xram") == size_in_bytes("1.5x RAM") == int(1.5 * ram)
+    assert size_in_bytes("1.5xram") == size_in_bytes("1.5x RAM") == 9 << 29
     assert size_in_bytes("4x budget", budget="512 MiB") == 2 << 30
     assert count_rows(None, 1535, 512, None) == 2, "only whole rows"
     assert count_rows(7, None, 512, None) == 7

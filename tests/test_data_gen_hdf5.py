@@ -7,7 +7,9 @@ import h5py
 import numpy as np
 import pytest
 
-from data_gen import GeneratedData, ensure
+from data_gen import GeneratedData, Recipe, ensure
+from data_gen.hdf5 import write_hdf5
+from data_gen.layouts import Layout
 
 
 def make(folder: Path, **changes: Any) -> GeneratedData:
@@ -61,11 +63,12 @@ def test_rows_are_those_of_npy(tmp_path: Path) -> None:
 def test_pieces_too_large_for_memory_are_made_in_several_passes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("data_gen.hdf5._PIECE_BYTES", 1 << 14)
-    monkeypatch.setattr("data_gen.hdf5.BLOCK_BYTES", 1 << 13)
-    made = make(tmp_path, chunks=(500, 10), compression="gzip:1")
-    with h5py.File(made.rows_path) as file:
-        assert made.count_wrong(file["rows"][:], range(1003)) == 0
+    monkeypatch.setattr("data_gen.pieces._PIECE_BYTES", 1 << 14)
+    monkeypatch.setattr("data_gen.pieces.BLOCK_BYTES", 1 << 13)
+    recipe, layout = Recipe(1003), Layout("hdf5", (500, 10), "gzip", 1)
+    write_hdf5(tmp_path / "rows.h5", recipe, layout, jobs=1, tick=lambda _: None)
+    with h5py.File(tmp_path / "rows.h5") as file:
+        assert recipe.count_wrong(file["rows"][:], range(1003)) == 0
 
 
 def test_compressed_data_without_chunks_gets_those_that_h5py_picks(tmp_path: Path) -> None:
@@ -98,6 +101,8 @@ def test_variants_stand_side_by_side_and_are_found_again(tmp_path: Path) -> None
         ({"chunks": (512, 129)}, r"chunks \(512, 129\) do not fit"),
         ({"chunks": (1004, 128)}, r"chunks \(1004, 128\) do not fit"),
         ({"chunks": (0, 128)}, "do not fit"),
+        ({"chunks": (2.5, 128)}, "chunks=2.5: pass a whole number"),
+        ({"chunks": 512}, "chunks=512: pass a shape"),
         ({"chunks": "a,b"}, "'a,b' is not a shape: write it as"),
         ({"rows": 40_000, "chunks": (40_000, 128)}, "takes 19.5 MiB: pass chunks of at most"),
         ({"compression": "zip"}, "compression 'zip' is unknown: pass 'none', 'lzf' or 'gzip:4'"),

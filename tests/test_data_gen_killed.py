@@ -5,7 +5,9 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import h5py
 import pytest
 
 from data_gen import ensure
@@ -35,8 +37,13 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def start(folder: Path, code: str, *first: str, seed: int = 0) -> "subprocess.Popen[str]":
-    arguments = ["npy", str(folder), f"--size={SIZE}", f"--seed={seed}", "--quiet"]
+LZF: dict[str, Any] = {"chunks": (64, 128), "compression": "lzf"}
+
+
+def start(folder: Path, code: str, *first: str, kind: str = "npy") -> "subprocess.Popen[str]":
+    arguments = [kind, str(folder), f"--size={SIZE}", "--quiet"]
+    if kind == "hdf5":
+        arguments += ["--chunks=64,128", "--compression=lzf"]
     return subprocess.Popen(
         [sys.executable, "-c", code, *first, *arguments],
         stdout=subprocess.PIPE,
@@ -70,11 +77,10 @@ def test_after_a_kill_at_any_of_ten_random_moments_the_data_is_made_whole(
     tmp_path: Path, right: bytes
 ) -> None:
     moments = random.Random(0)
-    partial = tmp_path / ".features.data_gen-making" / "features.npy"
     killed = 0
     for _ in range(10):
         process = start(tmp_path, MAKE)
-        wait_until_written(process, partial, moments.randrange(SIZE))
+        wait_until_written(process, tmp_path / PARTIAL["npy"], moments.randrange(SIZE))
         process.kill()
         process.communicate()
         killed += process.returncode != 0  # the last bytes may have been the quicker
@@ -105,11 +111,31 @@ def test_after_a_kill_at_any_step_of_putting_in_place_the_data_is_made_whole(
     assert step == 5, "two removals and three renames, and then the end"
 
 
+PARTIAL = {
+    "npy": Path(".features.data_gen-making", "features.npy"),
+    "hdf5": Path(".features-chunks64x128-lzf.data_gen-making", "features-chunks64x128-lzf.h5"),
+}
+
+
+def test_a_kill_ends_the_child_that_writes_hdf5_and_the_data_is_made_whole(tmp_path: Path) -> None:
+    for size in (1, 1 << 20, 16 << 20):
+        process = start(tmp_path, MAKE, kind="hdf5")
+        wait_until_written(process, tmp_path / PARTIAL["hdf5"], size)
+        process.kill()
+        process.communicate()
+        assert process.returncode != 0
+    made = ensure("hdf5", tmp_path, size=SIZE, progress=False, **LZF)
+    with h5py.File(made.rows_path) as file:
+        assert made.count_wrong(file["rows"][:], range(made.rows)) == 0
+    assert names(tmp_path) == [made.rows_path.name, f"{made.rows_path.stem}.json"]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent to a process group there")
-def test_ctrl_c_leaves_nothing_half_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["npy", "hdf5"])
+def test_ctrl_c_leaves_nothing_half_written(tmp_path: Path, kind: str) -> None:
     interruptible = f"import signal; signal.signal(2, signal.default_int_handler); {MAKE}"
-    process = start(tmp_path, interruptible)
-    wait_until_written(process, tmp_path / ".features.data_gen-making" / "features.npy", 1)
+    process = start(tmp_path, interruptible, kind=kind)
+    wait_until_written(process, tmp_path / PARTIAL[kind], 1)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate()
     assert (process.returncode, said) == (130, "stopped: nothing is left half-written\n")

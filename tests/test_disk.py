@@ -1,3 +1,5 @@
+import errno
+import mmap
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -5,7 +7,7 @@ from pathlib import Path
 import pytest
 from ballast import MIB, need_a_disk
 
-from helpers import disk, page_cache
+from helpers import disk
 from helpers.disk import ReadSpeed, free_bytes, read_ahead_bytes, sequential_read
 from helpers.page_cache import evict, resident_bytes
 
@@ -69,7 +71,7 @@ def test_what_stayed_in_the_page_cache_is_told() -> None:
 def test_where_the_cache_cannot_be_asked_the_read_is_not_called_cold(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_cache, "_mincore", lambda: None)
+    monkeypatch.setattr(disk, "resident_bytes", lambda *_, **__: None)
     assert sequential_read(file).cached_bytes is None
 
 
@@ -93,10 +95,25 @@ def test_an_empty_file_is_refused(tmp_path: Path) -> None:
         sequential_read(empty)
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("missing", ["gone.npy", "gone/rows.npy"])
+def test_a_missing_file_is_named(tmp_path: Path, missing: str) -> None:
     for cold in (True, False):
-        with pytest.raises(FileNotFoundError, match=r"missing\.npy does not exist"):
-            sequential_read(tmp_path / "missing.npy", cold=cold)
+        with pytest.raises(FileNotFoundError, match=rf"{missing} does not exist: make the data"):
+            sequential_read(tmp_path / missing, cold=cold)
+    with pytest.raises(FileNotFoundError, match=rf"{missing} cannot be looked at .*: make"):
+        read_ahead_bytes(tmp_path / missing)
+
+
+def test_a_read_that_fails_is_told_with_the_file_and_the_next_step(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(mmap, "mmap", fails)
+    monkeypatch.setattr(disk, "resident_bytes", lambda *_, **__: None)
+    with pytest.raises(OSError, match=r"rows\.npy cannot be read \(Input.*\): copy it to another"):
+        sequential_read(file, cold=False)
 
 
 def made_up_system(folder: Path, kind: str, path: Path) -> str:

@@ -1,0 +1,120 @@
+"""HDF5 written in a process of its own, because it may not survive a full disk.
+
+What HDF5 cannot write it keeps, tries again when the file is closed or the interpreter ends, and
+crashes. So the process that writes tells of an error first, and then ends without closing anything.
+"""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from data_gen.layouts import Layout
+from data_gen.recipe import Recipe
+from data_gen.writers import Tick
+from helpers.running.interrupts import interrupts_held
+
+_TOLD_BYTES = 1 << 20  # of rows, at most, between two words of progress
+_PROBE_BYTES = 1 << 24  # at least what HDF5 writes in one go: as it fails, so does this
+# Not `-m` and not multiprocessing: both may import the caller's main module, which may be a script
+# without a guard.
+_START = """import pickle, sys
+sys.path[:] = pickle.load(sys.stdin.buffer)
+from data_gen.hdf5_process import main
+main()"""
+
+
+def write_hdf5_apart(path: Path, recipe: Recipe, layout: Layout, *, jobs: int, tick: Tick) -> None:
+    """Write as `hdf5.write_hdf5` does, in a child that ends with its caller.
+
+    `path` must be in a folder of its own. Raises the child's error, the OSError that the disk gives
+    to a further write, or ChildProcessError where the child died and the disk takes more.
+    """
+    request, words = path.with_name("request"), path.with_name("words")
+    modules = [*filter(os.path.isabs, sys.path), str(Path(__file__).parents[1])]
+    request.write_bytes(pickle.dumps(modules) + pickle.dumps((path.name, recipe, layout, jobs)))
+    with request.open("rb") as asked, words.open("wb") as said:
+        child = subprocess.Popen(
+            [sys.executable, "-c", _START],
+            stdin=asked,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            # Once its caller was killed, somebody else may make this folder anew. The child stays
+            # in the old one, and a relative name cannot reach the new file.
+            cwd=path.parent,
+            start_new_session=True,  # an interrupt is the caller's, who then ends the child
+        )
+    try:
+        _follow(child, tick)
+        if child.wait():
+            _probe(path)
+            raise ChildProcessError(_last_words(child.returncode, words))
+    finally:
+        with interrupts_held(), child:
+            child.kill()
+
+
+def main() -> None:
+    """Be the child: write what the request on standard input asks for, tell of it on the output."""
+    name, recipe, layout, jobs = pickle.load(sys.stdin.buffer)
+    teller, sys.stdout = _Teller(), sys.stderr  # what a library prints must not come between
+    try:
+        from data_gen.hdf5 import write_hdf5
+
+        write_hdf5(Path(name), recipe, layout, jobs=jobs, tick=teller.tick)
+        teller.tell(teller.untold)
+    except BaseException as error:  # noqa: BLE001 - whatever it is, the caller raises it
+        teller.tell(error)
+        os._exit(1)
+
+
+class _Teller:
+    """The child's words: numbers of bytes written, or the error that ended it."""
+
+    def __init__(self) -> None:
+        self._stream = sys.stdout.buffer
+        self.untold = 0
+
+    def tick(self, written: int) -> None:
+        self.untold += written
+        if self.untold >= _TOLD_BYTES:
+            self.tell(self.untold)
+            self.untold = 0
+
+    def tell(self, word: int | BaseException) -> None:
+        try:
+            self._stream.write(pickle.dumps(word))
+            self._stream.flush()
+        except OSError:  # the caller has gone, and nobody wants the file any more
+            os._exit(1)
+
+
+def _follow(child: "subprocess.Popen[bytes]", tick: Tick) -> None:
+    """Pass on what the child tells until it has nothing more to say."""
+    while True:
+        try:
+            word = pickle.load(child.stdout)  # type: ignore[arg-type]  # it is a pipe
+        except (EOFError, pickle.UnpicklingError):  # the latter: killed in the middle of a word
+            return
+        if isinstance(word, BaseException):
+            raise word
+        tick(word)
+
+
+def _probe(path: Path) -> None:
+    """Let the disk say itself what it has against this file's growing."""
+    with path.open("ab") as file:
+        file.write(bytes(_PROBE_BYTES))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _last_words(status: int, words: Path) -> str:
+    last = words.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
+    how = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
+    return (
+        f"the process that writes HDF5 was ended {how}{': '.join(['', *last])}; if "
+        "memory ran out, close other programs or pass fewer jobs, and make the data again"
+    )
