@@ -41,7 +41,7 @@ def reads_little(dataset_class: Any, data: Any) -> str | None:
             lambda: made.append(dataset_class(data.rows_path)),
             "it opens the file to look, with `mmap_mode`, and keeps the path",
         ),
-        ("`len`", lambda: len(made[0]), "note the length in the constructor"),
+        ("`len`", lambda: type(made[0]).__len__(made[0]), "note the length in the constructor"),
         ("the first access", lambda: made[0][0], "open a map there, and copy one row out of it"),
         ("an access", lambda: made[0][data.rows // 2], "copy one row out of the map"),
     )

@@ -295,7 +295,7 @@ class OpensBesideItself(Right):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        OpensBesideItself.handle = path.open("rb")
+        OpensBesideItself.handle = np.load(path, mmap_mode="r")
 
 
 class EmptiesItself(Right):
