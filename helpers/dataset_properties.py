@@ -2,7 +2,8 @@
 
 Each takes the class and generated data (`data_gen.ensure` makes it), and makes a dataset of its own
 with `dataset_class(data.rows_path)`. An item is a row, or a tuple that has the row in it. What a
-dataset reads and keeps is in `dataset_memory`. A check lets them look in a child: `first_mistake`.
+dataset reads and keeps is in `dataset_reads`, what it holds and hands out in `dataset_memory`. A
+check lets them look in a child, with `first_mistake`.
 """
 
 import os
@@ -15,8 +16,8 @@ from numpy.typing import NDArray
 
 from helpers.dataset_memory import opens_lazily as opens_lazily
 from helpers.dataset_memory import pickles_small as pickles_small
-from helpers.dataset_memory import reads_little, row_of
 from helpers.dataset_memory import rows_are_copies as rows_are_copies
+from helpers.dataset_reads import reads_little, row_of
 from helpers.hints import Mistake
 from helpers.ragged_data import make_part
 from helpers.running.shared_state import STATE_VARIABLE
