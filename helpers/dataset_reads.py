@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from helpers.hints import Mistake
 from helpers.units import format_bytes
 
-_TELLING_BYTES = 32 * 2**20  # a quarter of less does not stand out from what an import takes
+_IMPORT_BYTES = 12 * 2**20  # h5py takes as much, when a step imports it
 _HANDED_OUT_BYTES = 8 * 2**20
 _OWN_MEMORY = r"RssAnon:\s+(\d+) kB"
 
@@ -21,10 +21,11 @@ def reads_little(dataset_class: Any, data: Any) -> str | None:
     """Find out whether the dataset reads what it is asked for, and keeps none of it.
 
     What counts is what the process reads and the memory it takes, wherever the dataset hides it.
-    Of data below 32 MiB, and where the system is not Linux, this cannot tell.
+    Of data below 24 MiB, and where the system is not Linux, this cannot tell.
     """
-    if data.nbytes < _TELLING_BYTES:
+    if data.nbytes < 2 * _IMPORT_BYTES:
         return None
+    allowed = max(data.nbytes // 4, _IMPORT_BYTES)
     made: list[Any] = []
     steps: tuple[tuple[str, Callable[[], Any], str], ...] = (
         (
@@ -37,10 +38,10 @@ def reads_little(dataset_class: Any, data: Any) -> str | None:
         ("an access", lambda: made[0][data.rows // 2], "copy one row out of the map"),
     )
     taken = [_taken_by(step) for _, step, _ in steps]
-    if min(taken[2:]) > data.nbytes // 4:
+    if min(taken[2:]) > allowed:
         return "every access reads the whole file: open a map once, and copy one row out of it"
     for (name, _, advice), size in zip(steps, taken, strict=True):
-        if size > data.nbytes // 4:
+        if size > allowed:
             size = min(size, data.nbytes)
             share = f"{format_bytes(size)} of a file of {format_bytes(data.nbytes)}"
             return f"{name} reads {share}: {advice}"

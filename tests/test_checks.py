@@ -152,7 +152,6 @@ def test_a_good_dataset_passes_in_a_child_and_needs_no_file(dataset_class: type)
         (wrong.CountsInPieces, "`len` reads 64 MiB of a file of 64 MiB"),
         (wrong.LoadsAtFirstAccess, "the first access reads 64 MiB of a file of 64 MiB"),
         (wrong.LoadsForAll, "the first access reads 64 MiB of a file of 64 MiB"),
-        (wrong.LoadsAtEveryAccess, "every access reads the whole file"),
         (wrong.KeepsRows, "after 4,096 rows it holds"),
         (wrong.NeverEnds, "timed out: not finished after 5 s: is there a loop"),
         (wrong.Leaves, "crashed: the process left without a result (exit code 0)"),
@@ -168,6 +167,11 @@ def test_what_a_dataset_reads_keeps_and_does_to_the_process_is_seen(
     found = check_dataset(dataset_class, described(10**5))
     assert repr(found).startswith(f"not yet: {dataset_class.__name__}: ")
     assert hint in found.hint
+
+
+def test_data_of_32_mib_is_enough_to_see_what_is_read() -> None:
+    found = check_dataset(wrong.LoadsAtEveryAccess, described(2**14), rows_are_right)
+    assert "every access reads the whole file" in found.hint
 
 
 def test_memory_is_seen_where_no_property_has_looked() -> None:
