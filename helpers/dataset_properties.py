@@ -1,26 +1,49 @@
 """What a good map-style dataset does, as functions that return a hint, or None if all is well.
 
 Each takes the class and generated data (`data_gen.ensure` makes it), and makes a dataset of its own
-with `dataset_class(data.rows_path)`. An item is a row, or a tuple that has the row in it.
+with `dataset_class(data.rows_path)`. An item is a row, or a tuple that has the row in it. What a
+dataset reads and keeps is in `dataset_reads`, what it holds and hands out in `dataset_memory`. A
+check lets them look in a child, with `first_mistake`.
 """
 
-import mmap
 import os
-import pickle
-import warnings
-from collections.abc import Callable
-from io import IOBase
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from helpers.units import format_bytes
+from helpers.dataset_memory import opens_lazily as opens_lazily
+from helpers.dataset_memory import pickles_small as pickles_small
+from helpers.dataset_memory import rows_are_copies as rows_are_copies
+from helpers.dataset_reads import reads_little, row_of
+from helpers.hints import Mistake
+from helpers.ragged_data import make_part
+from helpers.running.shared_state import STATE_VARIABLE
 
 DatasetProperty = Callable[[Any, Any], str | None]
 
-_SMALL = 10 * 1024
 _LOOKED_AT = 64  # rows; one that is wrong for a reason is wrong in all of them
+_LOOKED_AT_BYTES = 4 * 2**20
+
+
+def first_mistake(
+    dataset_class: Any, data: Any, properties: Sequence[DatasetProperty]
+) -> str | None:
+    """Return the first hint of any property, or None.
+
+    In a child of `run` they look at a part of the data that nobody has seen, in files that go with
+    the child. What the dataset reads is looked at first: later it may have kept everything.
+    """
+    for method in ("__len__", "__getitem__") if isinstance(dataset_class, type) else ():
+        written = getattr(dataset_class, method, None)
+        if getattr(written, "__module__", "torch").split(".")[0] == "torch":
+            return f"it has no `{method}`: write one"
+    if STATE_VARIABLE in os.environ:
+        data = make_part(data, Path(os.environ[STATE_VARIABLE]).with_name("part"))
+    hints = (find(dataset_class, data) for find in (reads_little, *properties))
+    return next((hint for hint in hints if hint), None)
 
 
 def has_length(dataset_class: Any, data: Any) -> str | None:
@@ -28,7 +51,9 @@ def has_length(dataset_class: Any, data: Any) -> str | None:
     dataset = dataset_class(data.rows_path)
     length = type(dataset).__len__(dataset)  # len() would hide a stub behind a TypeError
     if length is None or length is ...:
-        raise NotImplementedError("`__len__`: it returns the number of rows")
+        return "fill in `__len__`: it returns the number of rows"
+    if isinstance(length, bool) or not hasattr(length, "__index__"):
+        return f"`len` gives {length!r}, a {type(length).__name__}: give a whole number"
     if length == data.rows:
         return None
     if length == np.prod(data.row_shape):
@@ -37,17 +62,18 @@ def has_length(dataset_class: Any, data: Any) -> str | None:
 
 
 def rows_are_right(dataset_class: Any, data: Any) -> str | None:
-    """Find out whether `dataset[i]` is row i, whole, with its type."""
+    """Find out whether `dataset[i]` is row i, whole, with its type, whatever was asked before."""
     dataset = dataset_class(data.rows_path)
-    inner = np.random.default_rng(0).integers(data.rows, size=_LOOKED_AT)
-    indices = np.unique([0, data.rows - 1, *inner])
-    first = _row(dataset, 0)
+    first, right = row_of(dataset, 0), data.expected_rows([0])
     if first.shape != data.row_shape:
         return f"a row has the shape {first.shape}: it should be {data.row_shape}"
-    right = data.expected_rows([0])
     if first.dtype != right.dtype:
         return f"a row is {first.dtype}: it should be {right.dtype}, as in the file"
-    rows = np.stack([_row(dataset, int(i)) for i in indices])
+    indices = _scattered(data)
+    rows = np.stack([row_of(dataset, int(i)) for i in indices])
+    again = np.stack([row_of(dataset, int(i)) for i in indices[::-1]])[::-1]
+    if not np.array_equal(rows, again):
+        return "an item depends on what was asked before it: let it follow from the index alone"
     wrong = data.count_wrong(rows, indices)
     if not wrong:
         return None
@@ -59,13 +85,35 @@ def rows_are_right(dataset_class: Any, data: Any) -> str | None:
     return f"{wrong} of {len(indices)} rows that were looked at hold other values than the file"
 
 
+def labels_are_right(dataset_class: Any, data: Any) -> str | None:
+    """Find out whether `dataset[i]` is a pair of a row and its label, one whole number."""
+    dataset = dataset_class(data.rows_path)
+    indices, found = _scattered(data), []
+    for index in map(int, indices):
+        row, label = map(np.asarray, pair_of(dataset, index, "(row, label)"))
+        if label.size != 1 and row.size == 1:
+            return "an item is (row, label), in this order: turn it round"
+        if label.size != 1 or label.dtype.kind not in "iu":
+            return f"a label is {label.dtype} of the shape {label.shape}: give one whole number"
+        found.append(label.item())
+    labels = np.array(found)
+    if np.array_equal(labels, data.expected_labels(indices)):
+        return None
+    if (labels == labels[0]).all():
+        return f"every row gets the label {labels[0]}: use the index"
+    for shift, what in ((1, "next row"), (-1, "row before")):
+        if np.array_equal(labels, data.expected_labels((indices + shift) % data.rows)):
+            return f"the label is that of the {what}: use the same index for both"
+    return "the labels are not those of the rows: use the same index for both"
+
+
 def checks_its_indices(dataset_class: Any, data: Any) -> str | None:
     """Find out whether negative indices count from the end, and others raise IndexError.
 
     The error's message is to name the length.
     """
     dataset = dataset_class(data.rows_path)
-    last = _row(dataset, -1)
+    last = row_of(dataset, -1)
     if data.count_wrong(last[None], [data.rows - 1]):
         return "`dataset[-1]` is not the last row: add the length to a negative index"
     for index in (data.rows, -data.rows - 1):
@@ -79,65 +127,6 @@ def checks_its_indices(dataset_class: Any, data: Any) -> str | None:
     return None
 
 
-def opens_lazily(dataset_class: Any, data: Any) -> str | None:
-    """Find out whether the dataset holds neither rows nor anything open after `__init__`."""
-    dataset = dataset_class(data.rows_path)
-    for name, value in getattr(dataset, "__dict__", {}).items():
-        if _is_open(value):
-            return (
-                f"`self.{name}` is open after `__init__`: keep the path, and open at the first "
-                "access"
-            )
-        size = getattr(value, "nbytes", 0)
-        if isinstance(size, int) and size > _SMALL:
-            return (
-                f"`self.{name}` holds {format_bytes(size)} after `__init__`: the constructor keeps "
-                "the path, the accessor reads"
-            )
-    return None
-
-
-def pickles_small(dataset_class: Any, data: Any) -> str | None:
-    """Find out whether the dataset pickles to less than 10 KiB, also after it was used."""
-    dataset = dataset_class(data.rows_path)
-    for moment, advice in (
-        ("after `__init__`", "keep the path, not the rows"),
-        ("after the first access", "leave what is open out of `__getstate__`"),
-    ):
-        try:
-            size = len(pickle.dumps(dataset))
-        except Exception as error:  # noqa: BLE001 - whatever is in the dataset may refuse
-            return f"it cannot be pickled {moment} ({error}): {advice}"
-        if size > _SMALL:
-            return f"it pickles to {format_bytes(size)} {moment}: {advice}"
-        dataset[0]
-    travelled = pickle.loads(pickle.dumps(dataset))
-    if len(travelled) != data.rows:
-        return "its length is wrong after pickling: leave out only what is open"
-    if data.count_wrong(_row(travelled, 0)[None], [0]):
-        return "its first row is wrong after pickling: a copy must open the file for itself"
-    return None
-
-
-def rows_are_copies(dataset_class: Any, data: Any) -> str | None:
-    """Find out whether a row may be written to, and nothing else changes."""
-    dataset = dataset_class(data.rows_path)
-    advice = "return a copy, with `np.array(...)`"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch warns of the very mistake that is looked for here
-        first, second = _row(dataset, 0), _row(dataset, 0)
-    if np.shares_memory(first, second):
-        return f"two looks at one row share their memory, so a write changes both: {advice}"
-    if _is_open(first):
-        return f"the row is a view of the open file: {advice}"
-    original = first.copy()
-    if not first.flags.writeable or not _changes(first):
-        return f"the row is read-only: {advice}"
-    wrong = data.count_wrong(_row(dataset, 0)[None], [0])
-    first[...] = original  # if that was the file, it is whole again
-    return f"a write to the row goes into the file: {advice}" if wrong else None
-
-
 ALL_PROPERTIES: tuple[DatasetProperty, ...] = (
     has_length,
     rows_are_right,
@@ -148,40 +137,20 @@ ALL_PROPERTIES: tuple[DatasetProperty, ...] = (
 )
 
 
-def _row(dataset: Any, index: int) -> NDArray[Any]:
-    """Return the row of an item, as an array that shares its memory."""
+def pair_of(dataset: Any, index: int, what: str) -> tuple[Any, Any]:
+    """Return the two parts of an item; `what`, as "(row, label)", says which. Raises Mistake."""
     item = dataset[index]
-    if isinstance(item, tuple | list):
-        item = max(item, key=lambda part: np.asarray(part).size, default=None)
     if item is None or item is ...:
-        raise NotImplementedError("`__getitem__`: it returns no row")
-    return np.asarray(item)
+        raise Mistake(f"fill in `__getitem__`: it returns {what}")
+    if not isinstance(item, tuple | list) or len(item) != 2:
+        given = f"{len(item)} things" if isinstance(item, tuple) else f"a {type(item).__name__}"
+        raise Mistake(f"`dataset[{index}]` is {given}: return {what}")
+    return item[0], item[1]
 
 
-def _is_open(value: Any) -> bool:
-    """Return whether a value is an open file or map, or an array that lies in one."""
-    while isinstance(value, np.ndarray):
-        if getattr(value, "_mmap", None) is not None:  # a copy of a map is a memmap, too, without
-            return True
-        value = value.base
-    if type(value).__module__.split(".")[0] == "h5py":
-        return bool(value)  # a closed file is false
-    if isinstance(value, IOBase):
-        return not value.closed
-    return isinstance(value, mmap.mmap)
-
-
-def _changes(row: NDArray[Any]) -> bool:
-    """Change the first value of a row; return whether that was possible.
-
-    A plain write to a tensor in a read-only map ends the process. So the system writes, from a
-    pipe, and refuses where we would crash.
-    """
-    target = row[(slice(0, 1),) * row.ndim]
-    reading, writing = os.pipe()
-    with open(reading, "rb", buffering=0) as source, open(writing, "wb", buffering=0) as sink:  # noqa: PTH123
-        sink.write(bytes(255 - byte for byte in target.tobytes()))
-        try:
-            return source.readinto(memoryview(cast(Any, target))) == target.nbytes
-        except OSError:
-            return False
+def _scattered(data: Any) -> NDArray[np.int64]:
+    """Return indices in no order, the last ones among them: after the last whole batch or block."""
+    row_bytes = data.expected_rows([0]).nbytes
+    count = min(_LOOKED_AT, max(1, _LOOKED_AT_BYTES // row_bytes))
+    inner = np.random.default_rng(0).integers(data.rows, size=count)
+    return np.array([data.rows - 1, 0, *inner, max(data.rows - 2, 0)])

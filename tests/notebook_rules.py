@@ -2,7 +2,7 @@
 
 Cells are known by their tags: `failure` and `cure` (code cells that show the two experiments),
 `evidence` (assertions), and for each exercise a row of code cells: `exercise` (the stub), `check`,
-`solution` (hidden), and the same `check` again.
+`solution` (hidden), and the same `check` again. A check that knows the answer is `hidden`, too.
 """
 
 import ast
@@ -64,9 +64,9 @@ def lesson_problems(notebook: Any) -> Iterator[str]:
         yield f"{count} exercises: from {EXERCISES.start} to {EXERCISES.stop - 1}"
     if rows != list(_ROW) * count:
         yield f"exercises go {', '.join(_ROW)}, and these go {', '.join(rows)}"
-    for cell in tagged(notebook, "solution"):
+    for cell in [*tagged(notebook, "solution"), *tagged(notebook, "hidden")]:
         if not cell.metadata.get("jupyter", {}).get("source_hidden"):
-            yield f"solution {cell.id} is not hidden: set jupyter.source_hidden in its metadata"
+            yield f"cell {cell.id} is not hidden: set jupyter.source_hidden in its metadata"
     for before, after in _checks(notebook):
         if before.source != after.source:
             yield f"check {after.id} is not the same as {before.id}"

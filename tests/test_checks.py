@@ -1,340 +1,202 @@
 """The checks of the exercises: each passes on the cure, and names each likely mistake."""
 
 import pickle
+import sys
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import h5py
 import numpy as np
 import pytest
-import torch
+import wrong_datasets as wrong
+from wrong_datasets import Right
 
+from data_gen import GeneratedData
+from data_gen.recipe import Recipe
+from helpers import checks
 from helpers.checks import Check, check, check_dataset, check_value
 from helpers.dataset_properties import (
+    ALL_PROPERTIES,
     checks_its_indices,
+    first_mistake,
     has_length,
+    labels_are_right,
     opens_lazily,
     pickles_small,
     rows_are_copies,
     rows_are_right,
 )
+from helpers.hints import hint_of
+from helpers.loaders.datasets import NpyDataset
+from helpers.ragged_data import make_part
 
 
-class MadeUp:
-    """What the checks ask of generated data, for 40 rows of 8 x 64 values."""
-
-    rows = 40
-    row_shape = (8, 64)
-
-    def __init__(self, folder: Path) -> None:
-        values = np.random.default_rng(1).random((self.rows, *self.row_shape), np.float32)
-        self.values = values
-        self.rows_path = folder / "rows.npy"
-        np.save(self.rows_path, values)
-        with h5py.File(folder / "rows.h5", "w") as file:
-            file["rows"] = values
-
-    def expected_rows(self, indices: Any) -> Any:
-        return self.values[np.asarray(indices)]
-
-    def count_wrong(self, rows: Any, indices: Any) -> int:
-        differs = np.asarray(rows) != self.expected_rows(indices)
-        return int(differs.reshape(len(differs), -1).any(axis=1).sum())
+def described(count: int, folder: Path = Path()) -> GeneratedData:
+    """Return data that lies nowhere: a check needs only to know its values."""
+    return GeneratedData(
+        folder / "spectrograms.npy", folder / "spectrograms-labels.npy", Recipe(count, (8, 64))
+    )
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> MadeUp:
-    return MadeUp(tmp_path_factory.mktemp("rows"))
-
-
-class Right:
-    """Has every property. The wrong ones below change one thing each."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.map: Any = None
-        self.length = len(np.load(path, mmap_mode="r"))
-
-    def __len__(self) -> int:
-        return self.length
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "map": None}
-
-    def view(self, index: int) -> Any:
-        if not -self.length <= index < self.length:
-            raise IndexError(f"index {index}: the dataset has {self.length:,} rows")
-        if self.map is None:
-            self.map = np.load(self.path, mmap_mode="r")
-        return self.map[index]
-
-    def __getitem__(self, index: int) -> Any:
-        return index, np.array(self.view(index))
-
-
-class AsTensor(Right):
-    def __getitem__(self, index: int) -> Any:
-        return torch.from_numpy(np.array(self.view(index)))
-
-
-class CopiesAsMemmap(Right):
-    def __getitem__(self, index: int) -> Any:
-        return self.view(index).copy()
-
-
-class ReadsHdf5(Right):
-    def view(self, index: int) -> Any:
-        if self.map is None:
-            self.map = h5py.File(self.path.with_suffix(".h5"))["rows"]
-        if not -self.length <= index < self.length:
-            raise IndexError(f"index {index}: the dataset has {self.length} rows")
-        return self.map[index]
-
-
-@pytest.mark.parametrize("dataset_class", [Right, AsTensor, CopiesAsMemmap, ReadsHdf5])
-def test_a_good_dataset_passes_every_check(data: MadeUp, dataset_class: type) -> None:
-    found = check_dataset(dataset_class, data)
-    assert found, found
-    assert repr(found) == f"✓ done: {dataset_class.__name__}"
-
-
-class CountsValues(Right):
-    def __len__(self) -> int:
-        return 8 * 64
-
-
-class CountsBatches(Right):
-    def __len__(self) -> int:
-        return self.length // 8
-
-
-class StubLength(Right):
-    def __len__(self) -> Any: ...
-
-
-class StubRow(Right):
-    def __getitem__(self, index: int) -> Any: ...
-
-
-class RaisesStub(Right):
-    def __getitem__(self, index: int) -> Any:
-        raise NotImplementedError
-
-
-class RaisesNamedStub(Right):
-    def __getitem__(self, index: int) -> Any:
-        raise NotImplementedError("the line that opens")
-
-
-class NextRow(Right):
-    def view(self, index: int) -> Any:
-        return super().view((index + 1) % self.length)
-
-
-class RowBefore(Right):
-    def view(self, index: int) -> Any:
-        return super().view((index - 1) % self.length)
-
-
-class SameRow(Right):
-    def view(self, index: int) -> Any:
-        return super().view(0)
-
-
-class Scaled(Right):
-    def __getitem__(self, index: int) -> Any:
-        return np.array(self.view(index)) / 2
-
-
-class Doubles(Right):
-    def __getitem__(self, index: int) -> Any:
-        return np.array(self.view(index), dtype=np.float64)
-
-
-class Flattens(Right):
-    def __getitem__(self, index: int) -> Any:
-        return np.array(self.view(index)).ravel()
-
-
-class LoadsEverything(Right):
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.values = np.load(path)
-
-
-class OpensMap(Right):
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.map = np.load(path, mmap_mode="r")
-
-
-class OpensMapAsArray(Right):
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.map = np.asarray(np.load(path, mmap_mode="r"))
-
-
-class OpensFile(Right):
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.file = path.open("rb")
-
-    def __del__(self) -> None:
-        self.file.close()
-
-
-class OpensHdf5(Right):
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.file = h5py.File(path.with_suffix(".h5"))
-
-
-class KeepsMapInPickle(Right):
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__
-
-
-class KeepsValuesInPickle(KeepsMapInPickle):
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.values = np.load(path).tolist()
-
-
-class KeepsHdf5InPickle(ReadsHdf5):
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__
-
-
-class ForgetsThePath(Right):
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "map": None, "path": self.path.parent / "gone.npy"}
-
-
-class ReturnsView(Right):
-    def __getitem__(self, index: int) -> Any:
-        return self.view(index)
-
-
-class ReturnsTensorOfView(Right):
-    def __getitem__(self, index: int) -> Any:
-        return torch.from_numpy(np.asarray(self.view(index)))
-
-
-class ReturnsTensorOfNewView(Right):
-    """The map is opened for each item: two looks share no memory, and a write would be SIGSEGV."""
-
-    def __getitem__(self, index: int) -> Any:
-        self.map = None
-        return torch.from_numpy(np.asarray(self.view(index)))
-
-
-class ReturnsTensorOfWritableView(Right):
-    def __getitem__(self, index: int) -> Any:
-        return torch.from_numpy(np.asarray(np.load(self.path, mmap_mode="r+")[index]))
-
-
-class ReturnsBytes(Right):
-    def __getitem__(self, index: int) -> Any:
-        return np.frombuffer(self.view(index).tobytes(), np.float32).reshape(8, 64)
-
-
-class ReturnsNewView(Right):
-    def __getitem__(self, index: int) -> Any:
-        return np.load(self.path, mmap_mode="r")[index]
-
-
-class ReturnsCachedRow(Right):
-    cache: ClassVar[dict[int, Any]] = {}
-
-    def __getitem__(self, index: int) -> Any:
-        return self.cache.setdefault(index, np.array(self.view(index)))
-
-
-class ClampsIndices(Right):
-    def view(self, index: int) -> Any:
-        return super().view(max(-self.length, min(index, self.length - 1)))
-
-
-class RefusesNegative(Right):
-    def view(self, index: int) -> Any:
-        if index < 0:
-            raise IndexError(index)
-        return super().view(index)
-
-
-class TakesNegativeWrong(Right):
-    def view(self, index: int) -> Any:
-        return super().view(abs(index))
-
-
-class SaysNoLength(Right):
-    def view(self, index: int) -> Any:
-        if not -self.length <= index < self.length:
-            raise IndexError("out of range")
-        return super().view(index)
-
-
-class RaisesAnother(Right):
-    def __getitem__(self, index: int) -> Any:
-        return self.no_such_name[index]  # type: ignore[attr-defined]
-
-
-MISTAKES = [
-    (has_length, CountsValues, "512, the values of one row: it should be the 40 rows"),
-    (has_length, CountsBatches, "gives 5, and the data has 40 rows"),
-    (has_length, StubLength, "fill in `__len__`"),
-    (rows_are_right, StubRow, "fill in `__getitem__`"),
-    (rows_are_right, RaisesStub, "fill in what the stub leaves open"),
-    (rows_are_right, RaisesNamedStub, "fill in the line that opens"),
-    (rows_are_right, NextRow, "gives the next row"),
-    (rows_are_right, RowBefore, "gives the row before"),
-    (rows_are_right, SameRow, "every index gives the same row"),
-    (rows_are_right, Scaled, "hold other values than the file"),
-    (rows_are_right, Doubles, "a row is float64: it should be float32"),
-    (rows_are_right, Flattens, "has the shape (512,): it should be (8, 64)"),
-    (rows_are_right, RaisesAnother, "AttributeError: 'RaisesAnother' object has no attribute"),
-    (rows_are_right, RaisesAnother, "in __getitem__: `return self.no_such_name[index]"),
-    (opens_lazily, LoadsEverything, "`self.values` holds 80 KiB after `__init__`"),
-    (opens_lazily, OpensMap, "`self.map` is open after `__init__`"),
-    (opens_lazily, OpensMapAsArray, "`self.map` is open after `__init__`"),
-    (opens_lazily, OpensFile, "`self.file` is open after `__init__`"),
-    (opens_lazily, OpensHdf5, "`self.file` is open after `__init__`"),
-    (pickles_small, KeepsMapInPickle, "after the first access: leave what is open out of"),
-    (pickles_small, KeepsValuesInPickle, "after `__init__`: keep the path, not the rows"),
-    (pickles_small, KeepsHdf5InPickle, "cannot be pickled after the first access"),
-    (pickles_small, ForgetsThePath, "FileNotFoundError"),
-    (rows_are_copies, ReturnsView, "share their memory"),
-    (rows_are_copies, ReturnsNewView, "a view of the open file: return a copy"),
-    (rows_are_copies, ReturnsTensorOfView, "share their memory"),
-    (rows_are_copies, ReturnsTensorOfNewView, "the row is read-only: return a copy"),
-    (rows_are_copies, ReturnsBytes, "the row is read-only: return a copy"),
-    (rows_are_copies, ReturnsTensorOfWritableView, "a write to the row goes into the file"),
-    (rows_are_copies, ReturnsCachedRow, "share their memory"),
-    (checks_its_indices, ClampsIndices, "`dataset[40]` gives a row: raise IndexError"),
-    (checks_its_indices, RefusesNegative, "IndexError: -1"),
-    (checks_its_indices, TakesNegativeWrong, "`dataset[-1]` is not the last row"),
-    (checks_its_indices, SaysNoLength, "IndexError('out of range'): say the length, too"),
-]
+def data(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Return 41 rows of 8 x 64 values."""
+    part = make_part(described(42), tmp_path_factory.mktemp("rows") / "part")
+    with h5py.File(part.rows_path.with_suffix(".h5"), "w") as file:
+        file["rows"] = np.load(part.rows_path)
+    return part
 
 
 @pytest.mark.parametrize(
-    ("look", "dataset_class", "hint"), MISTAKES, ids=[c.__name__ for _, c, _ in MISTAKES]
+    "dataset_class", [Right, wrong.AsTensor, wrong.CopiesAsMemmap, wrong.ReadsHdf5]
 )
-def test_each_likely_mistake_is_named(
-    data: MadeUp, look: Any, dataset_class: type, hint: str
-) -> None:
+def test_a_good_dataset_has_every_property(data: Any, dataset_class: type) -> None:
+    assert hint_of(first_mistake, dataset_class, data, ALL_PROPERTIES) == ""
+
+
+MISTAKES = [
+    (has_length, wrong.CountsValues, "512, the values of one row: it should be the 41 rows"),
+    (has_length, wrong.CountsBatches, "gives 5, and the data has 41 rows"),
+    (has_length, wrong.CountsInFloat, "`len` gives 41.0, a float: give a whole number"),
+    (has_length, wrong.CountsInText, "`len` gives '41', a str: give a whole number"),
+    (has_length, wrong.CountsBelowZero, "gives -1, and the data has 41 rows"),
+    (has_length, wrong.KnowsItsLength, "gives 40, and the data has 41 rows"),
+    (has_length, wrong.HasNoLength, "it has no `__len__`: write one"),
+    (has_length, wrong.HasNoRows, "it has no `__getitem__`: write one"),
+    (has_length, wrong.StubLength, "fill in `__len__`"),
+    (rows_are_right, wrong.StubRow, "fill in `__getitem__`"),
+    (rows_are_right, wrong.RaisesStub, "fill in what the stub leaves open"),
+    (rows_are_right, wrong.RaisesNamedStub, "fill in the line that opens"),
+    (rows_are_right, wrong.NextRow, "gives the next row"),
+    (rows_are_right, wrong.RowBefore, "gives the row before"),
+    (rows_are_right, wrong.SameRow, "every index gives the same row"),
+    (rows_are_right, wrong.Scaled, "hold other values than the file"),
+    (rows_are_right, wrong.Doubles, "a row is float64: it should be float32"),
+    (rows_are_right, wrong.Flattens, "has the shape (512,): it should be (8, 64)"),
+    (
+        rows_are_right,
+        wrong.RaisesAnother,
+        "AttributeError: 'RaisesAnother' object has no",
+    ),
+    (rows_are_right, wrong.RaisesAnother, "in __getitem__: `return self.no_such_name[index]"),
+    (rows_are_right, wrong.ReadsNext, "an item depends on what was asked before it"),
+    (rows_are_right, wrong.StopsAtWholeBatches, "IndexError: the dataset has 5 batches, in view"),
+    (labels_are_right, wrong.LabelsOfNextRow, "the label is that of the next row"),
+    (labels_are_right, wrong.LabelsOfMirroredRows, "the labels are not those of the rows"),
+    (labels_are_right, wrong.OneLabel, "every row gets the label 3: use the index"),
+    (labels_are_right, wrong.LabelsFirst, "(row, label), in this order: turn it round"),
+    (labels_are_right, wrong.AllLabels, "a label is int64 of the shape (41,)"),
+    (labels_are_right, wrong.RowsAlone, "`dataset[40]` is a ndarray: return (row, label)"),
+    (labels_are_right, wrong.StubRow, "fill in `__getitem__`: it returns (row, label)"),
+    (opens_lazily, wrong.LoadsEverything, "`self.values` holds 82 KiB after `__init__`"),
+    (opens_lazily, wrong.OpensMap, "`self.map` is open after `__init__`"),
+    (opens_lazily, wrong.OpensMapAsArray, "`self.map` is open after `__init__`"),
+    (opens_lazily, wrong.OpensFile, "`self.file` is open after `__init__`"),
+    (opens_lazily, wrong.OpensHdf5, "`self.file` is open after `__init__`"),
+    (opens_lazily, wrong.OpensBesideItself, "spectrograms.npy is open after `__init__`"),
+    (pickles_small, wrong.KeepsMapInPickle, "after the first access: leave what is open out of"),
+    (pickles_small, wrong.KeepsValuesInPickle, "after `__init__`: keep the path, not the rows"),
+    (pickles_small, wrong.KeepsHdf5InPickle, "cannot be pickled after the first access"),
+    (pickles_small, wrong.ForgetsThePath, "FileNotFoundError"),
+    (pickles_small, wrong.EmptiesItself, "no attribute 'map', after pickling: change a copy"),
+    (pickles_small, wrong.ForgetsItsLength, "no attribute 'length', after pickling"),
+    (rows_are_copies, wrong.ReturnsView, "share their memory"),
+    (rows_are_copies, wrong.ReturnsNewView, "a view of the open file: return a copy"),
+    (rows_are_copies, wrong.ReturnsTensorOfView, "share their memory"),
+    (rows_are_copies, wrong.ReturnsTensorOfNewView, "the row is read-only: return a copy"),
+    (rows_are_copies, wrong.ReturnsBytes, "the row is read-only: return a copy"),
+    (rows_are_copies, wrong.ReturnsTensorOfWritableView, "a write to the row goes into the file"),
+    (rows_are_copies, wrong.ReturnsCachedRow, "share their memory"),
+    (checks_its_indices, wrong.ClampsIndices, "`dataset[41]` gives a row: raise IndexError"),
+    (checks_its_indices, wrong.RefusesNegative, "IndexError: -1"),
+    (checks_its_indices, wrong.TakesNegativeWrong, "`dataset[-1]` is not the last row"),
+    (checks_its_indices, wrong.SaysNoLength, "IndexError('out of range'): say the length, too"),
+]
+
+
+@pytest.mark.parametrize(("look", "dataset_class", "hint"), MISTAKES)
+def test_each_likely_mistake_is_named(data: Any, look: Any, dataset_class: type, hint: str) -> None:
     before = data.rows_path.read_bytes()
-    found = check_dataset(dataset_class, data, look)
-    assert not found
-    assert repr(found).startswith(f"not yet: {dataset_class.__name__}: ")
-    assert hint in found.hint
-    assert not check_dataset(dataset_class, data)  # and among all properties
+    assert hint in hint_of(first_mistake, dataset_class, data, [look])
+    assert hint_of(first_mistake, dataset_class, data, [*ALL_PROPERTIES, labels_are_right])
     assert data.rows_path.read_bytes() == before
 
 
-@pytest.mark.parametrize("stub", [None, ..., 3])
-def test_a_class_that_is_not_there_yet_is_asked_for(data: MadeUp, stub: Any) -> None:
-    assert "fill in the class" in repr(check_dataset(stub, data))
+@pytest.mark.parametrize("dataset_class", [wrong.WithLabels, wrong.LabelsAsTensor])
+def test_a_label_is_a_number_of_any_kind(data: Any, dataset_class: type) -> None:
+    assert hint_of(first_mistake, dataset_class, data, [labels_are_right]) == ""
+
+
+# In a child, on a file of its own
+
+
+@pytest.fixture
+def little_time_and_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "SECONDS", 5)
+    monkeypatch.setattr(checks, "RAM_BUDGET", 2**29)
+
+
+@pytest.mark.parametrize("dataset_class", [Right, NpyDataset])
+def test_a_good_dataset_passes_in_a_child_and_needs_no_file(dataset_class: type) -> None:
+    assert (
+        repr(check_dataset(dataset_class, described(10**5))) == f"✓ done: {dataset_class.__name__}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("dataset_class", "hint"),
+    [
+        (wrong.LoadsEverything, "the constructor reads 64 MiB of a file of 64 MiB"),
+        (wrong.LoadsToCount, "the constructor reads 64 MiB of a file of 64 MiB"),
+        (wrong.ComputesThroughTheMap, "MiB of a file of 64 MiB"),
+        (wrong.CountsInPieces, "`len` reads 64 MiB of a file of 64 MiB"),
+        (wrong.LoadsAtFirstAccess, "the first access reads 64 MiB of a file of 64 MiB"),
+        (wrong.LoadsForAll, "the first access reads 64 MiB of a file of 64 MiB"),
+        (wrong.KeepsRows, "after 4,096 rows it holds"),
+        (wrong.NeverEnds, "timed out: not finished after 5 s: is there a loop"),
+        (wrong.Leaves, "crashed: the process left without a result (exit code 0)"),
+        (wrong.Exits, "SystemExit: bye, in __getitem__: `sys.exit("),
+        (wrong.WritesIntoTheMap, "crashed: SIGSEGV"),
+        (wrong.TakesTooMuch, "killed: over its 512 MiB budget"),
+        (wrong.KnowsItsLength, "`len` gives 40, and the data has 32,749 rows"),
+    ],
+)
+def test_what_a_dataset_reads_keeps_and_does_to_the_process_is_seen(
+    little_time_and_room: None, dataset_class: type, hint: str
+) -> None:
+    found = check_dataset(dataset_class, described(10**5))
+    assert repr(found).startswith(f"not yet: {dataset_class.__name__}: ")
+    assert hint in found.hint
+
+
+def test_data_of_32_mib_is_enough_to_see_what_is_read() -> None:
+    found = check_dataset(wrong.LoadsAtEveryAccess, described(2**14), rows_are_right)
+    assert "every access reads the whole file" in found.hint
+
+
+def test_memory_is_seen_where_no_property_has_looked() -> None:
+    found = check_dataset(wrong.LoadsForTheLastRow, described(10**5), rows_are_right)
+    assert "of memory: does it load all?" in found.hint
+
+
+def test_what_the_child_cannot_import_is_asked_for_as_an_importable_cell() -> None:
+    class InAFunction(Right):
+        pass
+
+    assert "a cell that begins with %%importable" in check_dataset(InAFunction, described(99)).hint
+
+
+@pytest.mark.parametrize(
+    ("stub", "hint"),
+    [
+        (None, "fill in the class"),
+        (..., "fill in the class"),
+        (3, "fill in the class"),
+        (np.zeros(3), "give the class itself, uncalled"),
+    ],
+)
+def test_a_class_that_is_not_there_yet_is_asked_for(stub: Any, hint: str) -> None:
+    assert hint in repr(check_dataset(stub, described(99)))
 
 
 @pytest.mark.parametrize(
@@ -354,8 +216,9 @@ def test_a_class_that_is_not_there_yet_is_asked_for(data: MadeUp, stub: Any) -> 
         (-100, "-100 is too small"),
         (0, "0 is too small"),
         (float("nan"), "nan is not a finite number"),
-        (100 * 2**20, "1,048,576 times too large: look at the unit"),
-        (100 / 2**30, "right in GiB: give it in the unit"),
+        (np.array([100.0]), "is a ndarray: give a number"),
+        (np.array(100), ""),
+        (lambda: sys.exit(1), "SystemExit: 1"),
         (lambda: 1 / 0, "ZeroDivisionError: division by zero, in <lambda>: `"),
     ],
 )
@@ -364,6 +227,33 @@ def test_a_number_is_right_or_the_mistake_is_named(answer: Any, hint: str) -> No
     found = check_value("your number", answer, 100, hints=hints)
     assert bool(found) is (not hint)
     assert hint in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("answer", "unit", "hint"),
+    [
+        (294, "MiB", ""),
+        ("294 MiB", "MiB", ""),
+        ("0.287 GiB", "MiB", ""),
+        ("308,281,344 bytes", "B", ""),
+        ("308 MB", "MiB", ""),
+        (0.287, "B", "0.287 is right in GiB: give it in B"),
+        (0.287, "MiB", "0.287 is right in GiB: give it in MiB"),
+        (308, "MiB", "308 is right in decimal MB: give it in MiB"),
+        (0.308, "MiB", "0.308 is right in decimal GB: give it in MiB"),
+        (308281344, "MiB", "is right in B: give it in MiB"),
+        (308281344 * 8, "B", "is right in bits: give it in B"),
+        ("294 MB", "MiB", "is too small"),
+        (-294, "MiB", "-294 is too small"),
+        ("many MiB", "MiB", "'many MiB' is a str: give a number"),
+        (np.float32(0.287), "MiB", "right in GiB"),
+    ],
+)
+def test_a_number_in_another_unit_is_told_by_its_unit(answer: Any, unit: str, hint: str) -> None:
+    expected = 294 * 2**20 if unit == "B" else 294
+    found = check_value("in flight", answer, expected, unit=unit, tolerance=0.01)
+    assert bool(found) is (not hint)
+    assert hint in found.hint
 
 
 def test_the_tolerance_is_relative() -> None:

@@ -276,6 +276,7 @@ def test_a_whole_lesson_has_no_problem() -> None:
         (lambda cells: cells.pop(2), "no cell is tagged evidence"),
         (lambda cells: cells.pop(4), "exercises go exercise, check, solution, check, and these go"),
         (lambda cells: cells[5].metadata.pop("jupyter"), "is not hidden"),
+        (lambda cells: cells[4].metadata.tags.append("hidden"), "is not hidden"),
         (lambda cells: cells[6].update(source="other"), "is not the same as"),
         (lambda cells: cells.__delitem__(slice(7, None)), "1 exercises: from 2 to 4"),
         (lambda cells: cells.extend(exercise() * 3), "5 exercises: from 2 to 4"),

@@ -1,0 +1,145 @@
+"""The exercises of the lessons: each plausible wrong answer is refused with the hint that fits.
+
+A wrong answer is the solution with some of its words exchanged.
+"""
+
+import ast
+import importlib
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from notebook_tools import NOTEBOOKS, code_cells, python_source, read, tags
+
+from data_gen import GeneratedData
+from data_gen.recipe import Recipe
+from helpers import checks
+from helpers.checks import Check
+
+SMALL = GeneratedData(  # the checks make files of their own
+    Path("spectrograms.npy"), Path("spectrograms-labels.npy"), Recipe(5000, (64, 64))
+)
+MAPS, LOADS = '(self.path, mmap_mode="r")', "(self.path)"
+ALL_ROWS = 'row = ((np.load(self.path, mmap_mode="r") - 0.5) / 2)[index]'
+IN_ORDER = "rows[torch.randperm(len(rows))].split"
+ANSWERS: dict[str, list[tuple[dict[str, str], str]]] = {
+    "01_load_everything 1": [
+        ({}, ""),
+        ({MAPS: LOADS}, "the first access reads"),
+        ({MAPS: LOADS, "if not": "if True or"}, "every access"),
+        ({'(path, mmap_mode="r")': "(path)"}, "the constructor reads 64 MiB"),
+        ({"self.rows =": "type(self).rows =", MAPS: LOADS}, "the first access reads"),
+        ({"self.path = path": "self.path, _ = path, np.load(path).sum()"}, "the constructor reads"),
+        ({"self.path =": "self.map = open(path)\n        self.path ="}, "is open after `__init__`"),
+        ({"np.array(self.rows[index])": "self.rows[index]"}, "return a copy"),
+        ({", int(self.labels[index])": ""}, "a ndarray: return (row, label)"),
+        ({"int(self.labels[index])": "3"}, "every row gets the label 3"),
+        ({"int(self.labels[index])": "torch.tensor(self.labels[index - 1])"}, "the row before"),
+        ({"self.rows[index]": "self.rows[0]"}, "every index gives the same row"),
+        ({"return self.length": "return float(self.length)"}, "a float: give a whole number"),
+        ({"return self.length": "return self.length // 64 * 64"}, "and the data has 4,093 rows"),
+        ({"return self.length": "..."}, "fill in `__len__`"),
+        ({"def __len__": "def length"}, "it has no `__len__`"),
+    ],
+    "01_load_everything 2": [
+        ({}, ""),
+        ({"(row - self.MEAN) /": "row - self.MEAN /"}, "is not (row - MEAN) / STD"),
+        ({"(row - self.MEAN) / self.STD": "row * self.STD + self.MEAN"}, "is not (row - MEAN)"),
+        ({"(row - self.MEAN) / self.STD": "(row - row.mean()) / row.std()"}, "is not (row - MEAN)"),
+        ({"(row - self.MEAN) / self.STD": "row"}, "is as in the file"),
+        ({"0.5, 2.0": "0.0, 1.0"}, "is as in the file"),
+        ({"return index, (": "return ("}, "a ndarray: return (index, row)"),
+        ({"return index, (": "return -1, ("}, "is not (index, row)"),
+        ({"index, row = super().__getitem__(index)": ALL_ROWS}, "every access reads"),
+    ],
+    "01_load_everything 3": [
+        ({}, ""),
+        ({"4 * 2 * 256": "256"}, "that is one batch"),
+        ({"4 * 2 * 256": "2 * 256"}, "that is one worker"),
+        ({"4 * 2 * 256": "4 * 256"}, "each worker prepares two"),
+        ({"4 * 2 * 256": "4 * 4 * 2 * 256"}, "a uint8 takes one byte"),
+        ({"2**20": "10**6"}, "308.281 is right in decimal MB: give it in MiB"),
+        ({"2**20": "2**30"}, "is right in GiB: give it in MiB"),
+        ({" / 2**20": ""}, "is right in B: give it in MiB"),
+    ],
+    "02_mapped_and_starving 1": [
+        ({}, ""),
+        ({', "labels": None': ""}, "it pickles to 32.3 KiB after the first access"),
+        ({'"rows": None, ': ""}, "it pickles to 64 MiB after the first access"),
+        ({"**self.__dict__": '"path": self.path'}, "no attribute 'length', after pickling"),
+        ({'"rows": None, "labels": None': '"rows": None, "path": None'}, "after the first access"),
+        ({MAPS: LOADS}, "the first access reads"),
+        ({"self.labels[index]": "self.labels[index - 1]"}, "that of the row before"),
+    ],
+    "02_mapped_and_starving 2": [
+        ({}, ""),
+        (
+            {"torch.randperm(len(starts))": "torch.arange(len(starts))"},
+            "are neighbours in the",
+        ),
+        ({"rows = rows[rows < length]": "pass"}, "missing, come twice, or lie beyond the end"),
+        ({"rows < length]": "rows < length // 64 * 64]"}, "missing, come twice, or lie beyond"),
+        ({".split(batch)": ".split(block)"}, "the batches do not have 64 rows each"),
+        ({IN_ORDER: "rows.split"}, "rows of 1 block(s): mix the rows of 8"),
+        ({").flatten()": ").T.flatten()", IN_ORDER: "rows.split"}, "come in file order"),
+        ({".split(mix)": ".split(len(starts))"}, "blocks in memory: more than 8"),
+        ({"starts = torch": "torch.manual_seed(0)\n    starts = torch"}, "two epochs come in"),
+        ({"return batches": "return sum(batches, [])"}, "a list of batches, each a list"),
+        ({"return batches": "..."}, "a list of batches, each a list"),
+        ({"return batches": "while True: ..."}, "timed out: not finished after 5 s"),
+    ],
+    "02_mapped_and_starving 3": [
+        ({}, ""),
+        ({"128 / 2": "128"}, "a row is 2 KiB"),
+        ({"128 / 2": "2 / 128"}, "turn it round"),
+        ({"128 / 2": "1"}, "that would be file order"),
+        ({"128 / 2": "128 / 4"}, "a row is no page"),
+        ({"128 / 2": "128 * 1024"}, "how many times a row is it?"),
+        ({"128 / 2": "'128 / 2'"}, "is a str: give a number"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("exercise", "changes", "hint"),
+    [(name, changes, hint) for name, table in ANSWERS.items() for changes, hint in table],
+)
+def test_a_wrong_answer_is_refused_with_the_hint_that_fits(
+    exercise: str, changes: dict[str, str], hint: str, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(checks, "SECONDS", 5)
+    found = checked(exercise, changes, tmp_path, monkeypatch)
+    assert bool(found) is (not hint), found
+    assert hint in found.hint
+
+
+def checked(exercise: str, changes: dict[str, str], folder: Path, monkeypatch: Any) -> Check:
+    """Return what the check of an exercise says to its solution with some words exchanged."""
+    lesson, number = exercise.split()
+    cells = code_cells(read(NOTEBOOKS / f"{lesson}.ipynb"))
+    place = [i for i, cell in enumerate(cells) if "solution" in tags(cell)][int(number) - 1]
+    before = [cell for cell in cells[:place] if not tags(cell) & {"exercise", "solution", "check"}]
+    attempt = python_source(cells[place])
+    for old, new in changes.items():
+        assert old in attempt
+        attempt = attempt.replace(old, new)
+    parts = [python_source(cell) for cell in before if "%%importable" in cell.source]
+    name = re.sub(r"\W", "_", f"attempt_{folder.name}")
+    (folder / f"{name}.py").write_text("\n".join([*parts, attempt]))
+    monkeypatch.syspath_prepend(str(folder))
+    names = {**vars(importlib.import_module(name)), "small": SMALL, "check": checks.check}
+    names |= {"check_dataset": checks.check_dataset, "check_value": checks.check_value}
+    for cell in before:
+        if cell.source.startswith("from helpers.dataset_properties"):
+            exec(cell.source, names)
+    found: Check = shown(cells[place + 1].source, names)
+    return found
+
+
+def shown(source: str, names: dict[str, Any]) -> Any:
+    """Run a cell and return the value of its last line."""
+    *lines, last = ast.parse(source).body
+    assert isinstance(last, ast.Expr)
+    exec(compile(ast.Module(lines, []), "check", "exec"), names)
+    return eval(compile(ast.Expression(last.value), "check", "eval"), names)
