@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from helpers.drawing.guarded_view import GuardedView
 from helpers.live import choose_view
 from helpers.memory import MemoryMeter, chosen_backend, measure_name
 from helpers.records import Counters, Guess, ProcessPeak, Run, Snapshot, View
@@ -73,7 +74,8 @@ def run(
     try:
         _check_budget(sandbox, budget_bytes)
         experiment = Experiment(sandbox, request, budget_bytes, timeout, title, guess)
-        return experiment.record(view or choose_view(title, budget_bytes, experiment.enforced_by))
+        chosen = view or choose_view(title, budget_bytes, experiment.enforced_by)
+        return experiment.record(GuardedView(chosen))
     finally:
         with contextlib.suppress(KeyboardInterrupt, OSError), interrupts_held():
             sandbox.put_away()
