@@ -44,4 +44,5 @@ class GuardedView:
 
 def not_drawn(error: BaseException) -> str:
     """Return why there is no figure, in one line."""
-    return f"The figure could not be drawn: {one_line(f'{type(error).__name__}: {error}', 300)}"
+    why = f"{type(error).__name__}: {error}".removesuffix(": ")
+    return f"The figure could not be drawn: {one_line(why, 300)}"
