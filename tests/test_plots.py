@@ -21,6 +21,7 @@ from matplotlib.text import Text
 from helpers.drawing import figure_style as style
 from helpers.drawing import ticks
 from helpers.drawing.live_figure import LiveFigure
+from helpers.drawing.mechanisms import draw_double_charge, draw_pickled_map, draw_read_ahead
 from helpers.drawing.metrics import Metric
 from helpers.drawing.pictures import RECORD_TYPE, in_time
 from helpers.drawing.png import encode_png
@@ -162,7 +163,7 @@ def test_no_word_of_a_sweep_is_cut_off_or_stands_over_another(highest: float) ->
 @pytest.mark.parametrize(
     "outside",
     [
-        "costs $5 and $\\frac$",
+        "it costs $\\frac$",
         "\udcff.npy",
         "\x1b[1mbold\x1b[0m\r\n\x07next",
         "日本語 \U0001f680",
@@ -181,6 +182,31 @@ def test_words_from_outside_are_drawn_and_told_whatever_they_are(outside: str) -
     kept = {**mimebundle(run), "text/html": ""}
     assert len(json.dumps(kept, ensure_ascii=False).encode()) < 6000  # as Jupyter sends it
     assert LiveFigure(outside, GIB, "watcher").frame(run.snapshots)
+
+
+@pytest.mark.parametrize(
+    ("picture", "told"),
+    [
+        (draw_read_ahead(16 * 1024, 4096, 8 * MIB), "2,048 pages, 8 MiB: 512 times what is used"),
+        (draw_read_ahead(512, 4096, 4096, used_rows=99), "1 pages, 4 KiB: all of it is used"),
+        (draw_read_ahead(3 * MIB, 4096, 1), "768 pages, 3 MiB: all of it is used"),
+        (draw_pickled_map(195 * MIB, 2), "2 workers: 390 MiB of private copies"),
+        (draw_pickled_map(4 * GIB, 99), "one page cache: 4 GiB"),
+        (draw_double_charge(4 * GIB, GIB), "At 512 MiB read both are 1 GiB. From there"),
+        (draw_double_charge(300 * MIB, GIB), "The array ends at 300 MiB: it fits"),
+    ],
+)
+def test_a_mechanism_is_a_small_picture_that_tells_its_numbers(picture: Picture, told: str) -> None:
+    assert faults(picture.figure) == []
+    assert told in picture.alt
+    width, height = style.pixels(picture.figure)
+    assert width <= 1000
+    assert height <= 260
+
+
+def test_a_mechanism_without_a_size_names_it() -> None:
+    with pytest.raises(ValueError, match="workers is 0: pass a number above zero"):
+        draw_pickled_map(GIB, 0)
 
 
 def test_words_that_are_cut_off_or_stand_over_others_are_noticed() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from helpers.drawing.words import one_line
 from helpers.records import Run
 from helpers.units import format_bytes, format_rate
 
@@ -61,4 +62,4 @@ def find_metric(metric: str | Metric) -> Metric:
 
 def metric_words(metric: Metric, value: float | None) -> str:
     """Return the number as people read it."""
-    return "nothing counted" if value is None else metric.words(value)
+    return "nothing counted" if value is None else one_line(metric.words(value), 30)

@@ -44,7 +44,7 @@ def draw_sweep(
     ax.set_xscale("log" if log else "linear")
     for row, (run, value) in enumerate(zip(runs, values, strict=True)):
         looks, note = _look(run, cures)
-        words = drawable(metric_words(chosen, value), 40) + note
+        words = drawable(metric_words(chosen, value)) + note
         _draw_bar(ax, row, (start, max(value or 0.0, start)), words, looks)
     _finish_axes(ax, runs, start, max(positive, default=1.0), log)
     ax.set_title(drawable(chosen.name, 60) + (" (logarithmic)" if log else ""))
@@ -62,7 +62,7 @@ def sweep(
     draw_sweep(runs, metric, figure.axes[0], cures=cures)
     chosen = find_metric(metric)
     bars = [
-        f"{one_line(run.title, 100)}: {one_line(metric_words(chosen, chosen.of(run)), 40)}{_look(run, cures)[1]}"
+        f"{one_line(run.title, 100)}: {metric_words(chosen, chosen.of(run))}{_look(run, cures)[1]}"
         for run in runs
     ]
     return Picture(
