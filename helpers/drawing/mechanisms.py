@@ -33,7 +33,8 @@ def draw_read_ahead(
     used = min(row_bytes * used_rows, read)
     rows = "1 row" if used_rows == 1 else f"{used_rows:,} rows"
     asked = f"the loop uses {rows}, {format_bytes(used)}"
-    was_read = f"the kernel reads {window:,} pages, {format_bytes(read)}"
+    pages = "1 page" if window == 1 else f"{window:,} pages"
+    was_read = f"the kernel reads {pages}, {format_bytes(read)}"
     ratio = f"{read / used:,.3g} times what is used" if read > used else "all of it is used"
     ax = sketch.new_sketch(230)
     sketch.heading(ax, "What is read for the rows in use")

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from helpers.drawing import figure_style as style
-from helpers.drawing.layout import WIDTH
+from helpers.drawing.layout import WIDTH, panel_title
 from helpers.drawing.metrics import Metric, find_metric, metric_words
 from helpers.drawing.pictures import Picture
 from helpers.drawing.words import drawable, one_line
@@ -47,7 +47,7 @@ def draw_sweep(
         words = drawable(metric_words(chosen, value)) + note
         _draw_bar(ax, row, (start, max(value or 0.0, start)), words, looks)
     _finish_axes(ax, runs, start, max(positive, default=1.0), log)
-    ax.set_title(drawable(chosen.name, 60) + (" (logarithmic)" if log else ""))
+    panel_title(ax, drawable(chosen.name, 60) + (" (logarithmic)" if log else ""), 6)
     return ax
 
 
