@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from helpers.drawing.guarded_view import GuardedView
 from helpers.live import choose_view
 from helpers.memory import MemoryMeter, chosen_backend, measure_name
 from helpers.records import Counters, Guess, ProcessPeak, Run, Snapshot, View
@@ -75,8 +76,8 @@ def run(
             budget = _fit(sandbox, budget_bytes)
             request = dataclasses.replace(request, environment=sandbox.environment())
             experiment = Experiment(sandbox, request, budget, timeout, title, guess)
-            view = view or choose_view(title, budget.size_bytes, experiment.enforced_by)
-            record = experiment.record(view, interrupts)
+            chosen = view or choose_view(title, budget.size_bytes, experiment.enforced_by)
+            record = experiment.record(GuardedView(chosen), interrupts)
         finally:
             sandbox.put_away()
             with contextlib.suppress(OSError):  # if it cannot, the next run will say so

@@ -14,6 +14,8 @@ from typing import Any, TextIO
 from helpers.drawing import front_end
 from helpers.drawing.drawn import DRAWN
 from helpers.drawing.front_end import Place
+from helpers.drawing.guarded_view import not_drawn
+from helpers.drawing.words import one_line, say
 from helpers.records import Run, Snapshot, View
 from helpers.units import format_bytes, format_rate
 
@@ -75,7 +77,7 @@ class EndView(NoView):
     def finish(self, run: Run) -> None:
         """Show the finished record."""
         if not self._notebook:
-            print(repr(run), file=self._stream or sys.stderr, flush=True)
+            say(f"{one_line(repr(run))}\n", self._stream or sys.stderr)
             return
         from IPython.display import display
 
@@ -96,7 +98,7 @@ class LineView(NoView):
         stream: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._title, self._budget = title, format_bytes(budget_bytes)
+        self._title, self._budget = one_line(title, 300), format_bytes(budget_bytes)
         self._stream = stream or sys.stderr
         self._clock = clock
         self._next = 0.0
@@ -106,18 +108,15 @@ class LineView(NoView):
         """Rewrite the line, at most five times a second."""
         if snapshots and self._clock() >= self._next:
             self._next = self._clock() + 0.2
-            line = f"{self._title}: {_progress(snapshots[-1], self._budget)}"
+            line = one_line(f"{self._title}: {_progress(snapshots[-1], self._budget)}")
             self._write(line[: shutil.get_terminal_size().columns - 1])  # a full line would wrap
 
     def finish(self, run: Run) -> None:
         """Replace the line by the run's own."""
-        self._write(repr(run))
-        self._stream.write("\n")
-        self._stream.flush()
+        self._write(one_line(repr(run)), "\n")
 
-    def _write(self, words: str) -> None:
-        self._stream.write("\r" + words.ljust(self._width))
-        self._stream.flush()
+    def _write(self, words: str, end: str = "") -> None:
+        say(f"\r{words.ljust(self._width)}{end}", self._stream)
         self._width = len(words)
 
 
@@ -140,4 +139,9 @@ def mimebundle(run: Run) -> dict[str, Any]:
     """
     from helpers import plots
 
-    return plots.words_and_numbers(run) if DRAWN.here(run) else plots.mimebundle(run)
+    if not DRAWN.here(run):
+        try:
+            return plots.mimebundle(run)
+        except Exception as error:  # noqa: BLE001 - a cell that has its record does not fail
+            say(f"{not_drawn(error)}\n", sys.stderr)
+    return plots.words_and_numbers(run)

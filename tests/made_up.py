@@ -44,6 +44,15 @@ def killed_run(seconds: float = 2, **others: Any) -> Run:
     return replace(_run("load everything", Outcome.KILLED, seconds, snapshots), **others)
 
 
+def by_the_kernel(run: Run, **others: Any) -> Run:
+    """Return a run as a cgroup would have held it, which charges page cache up to the budget."""
+    snapshots = tuple(
+        replace(s, charged_bytes=min(s.anonymous_bytes + 500 * MIB, GIB), **others)
+        for s in run.snapshots
+    )
+    return replace(run, enforced_by="kernel (cgroup v2)", snapshots=snapshots)
+
+
 def guess(value: float | None, unit: str) -> Guess:
     """Return a guess in that unit."""
     return Guess("How much?", unit, value)

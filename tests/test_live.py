@@ -1,6 +1,7 @@
 """Views of a running experiment, with a clock and a display passed in."""
 
 import io
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -14,11 +15,13 @@ import pytest
 from made_up import GIB, counted, finished_run, killed_run, snapshot
 from matplotlib.image import imread
 from notebook_tools import execute
+from running import run
 
-from helpers import live
+from helpers import live, plots
 from helpers.drawing import front_end, notebook_view
 from helpers.drawing.drawn import DRAWN
 from helpers.drawing.front_end import Place
+from helpers.drawing.guarded_view import GuardedView
 from helpers.drawing.live_figure import LiveFigure
 from helpers.drawing.notebook_view import NotebookView
 from helpers.drawing.pictures import RECORD_TYPE
@@ -141,6 +144,92 @@ def test_a_pipe_gets_one_line_at_the_end() -> None:
     assert stream.getvalue() == ""
     view.finish(killed_run())
     assert stream.getvalue() == f"{killed_run()!r}\n"
+
+
+class Full(io.StringIO):
+    """A stream that takes nothing more."""
+
+    def write(self, words: str) -> int:
+        raise OSError(28, "No space left on device")
+
+
+def closed() -> io.StringIO:
+    stream = io.StringIO()
+    stream.close()
+    return stream
+
+
+@pytest.mark.parametrize("stream", [Full(), closed(), None], ids=["full", "closed", "none"])
+def test_a_stream_that_cannot_be_written_ends_nothing(
+    stream: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stderr", stream)
+    for view in (LineView("a loop", GIB), EndView(notebook=False)):
+        view.update([snapshot(1)])
+        view.finish(finished_run())
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_a_stream_shows_what_it_can_of_any_words_and_each_run_is_one_line(encoding: str) -> None:
+    run = killed_run(title="\x1b[1mdonn\xe9es\n\udcff" + "." * 10**6)
+    for view in (LineView, EndView):
+        stream = io.TextIOWrapper(io.BytesIO(), encoding, newline="")
+        about: Any = (run.title, GIB) if view is LineView else ()
+        shows: Any = {"notebook": False} if view is EndView else {}
+        shown: NoView = view(*about, **shows, stream=stream)
+        shown.update([snapshot(1)])
+        shown.finish(run)
+        stream.seek(0)
+        said = stream.read()
+        assert "donn\\xe9es" if encoding == "ascii" else "donn\xe9es" in said
+        assert "\x1b" not in said
+        assert said.count("\n") == 1
+        assert len(said) < 3000
+
+
+class Broken:
+    """A view of somebody's own in which everything fails."""
+
+    def update(self, snapshots: Sequence[Snapshot]) -> None:
+        raise ValueError("no colour\nof that name")
+
+    finish: Any = update
+    stop_requested: Any = None  # not even callable
+
+
+def test_a_view_that_fails_is_named_once_and_the_record_comes_back(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(os.getpid, view=Broken()).finished
+    said = "The figure could not be drawn: ValueError: no colour of that name."
+    assert capsys.readouterr().err.startswith(said)
+    view = GuardedView(Broken())
+    for _ in range(3):
+        view.update([snapshot(1)])
+        assert not view.stop_requested()
+    view.finish(finished_run())
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_an_interrupt_stops_a_run_while_it_goes_on_and_only_the_drawing_when_it_is_over() -> None:
+    class Interrupted(NoView):
+        def update(self, snapshots: Sequence[Snapshot]) -> None:
+            raise KeyboardInterrupt
+
+        finish: Any = update
+
+    view = GuardedView(Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        view.update([])
+    view.finish(finished_run())
+
+
+def test_a_run_that_cannot_be_drawn_is_its_words(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(plots, "draw_run", Broken().update)
+    assert set(live.mimebundle(finished_run())) == {"text/plain", RECORD_TYPE}
+    assert "could not be drawn: ValueError" in capsys.readouterr().err
 
 
 def test_no_view_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,21 +6,25 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import matplotlib
 import numpy as np
 import pytest
-from made_up import GIB, MIB, counted, finished_run, guess, killed_run, snapshot
+from made_up import GIB, MIB, by_the_kernel, counted, finished_run, guess, killed_run, snapshot
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.text import Text
 
 from helpers.drawing import figure_style as style
+from helpers.drawing import ticks
+from helpers.drawing.live_figure import LiveFigure
+from helpers.drawing.mechanisms import draw_double_charge, draw_pickled_map, draw_read_ahead
+from helpers.drawing.metrics import Metric
 from helpers.drawing.pictures import RECORD_TYPE, in_time
 from helpers.drawing.png import encode_png
-from helpers.drawing.sweeps import Metric
 from helpers.plots import (
     Picture,
     alt_text,
@@ -34,7 +38,7 @@ from helpers.plots import (
     sweep,
     words_and_numbers,
 )
-from helpers.records import Counters, Outcome, Run
+from helpers.records import Counters, Guess, Outcome, Run
 
 UNUSUAL = {
     "no snapshot": finished_run(snapshots=()),
@@ -74,37 +78,142 @@ def line_heights(ax: Any) -> list[float]:
     return [line.get_ydata()[0] for line in ax.lines if len(set(line.get_ydata())) == 1]
 
 
-def cut_off(figure: Any) -> list[str]:
-    """Return the words of a figure that reach over its left or right edge."""
+def written(artist: Any) -> Iterator[Any]:
+    """Yield the words that can be seen in a figure."""
+    if artist.get_visible():
+        if isinstance(artist, Text) and artist.get_text().strip():
+            yield artist
+        for child in artist.get_children():
+            yield from written(child)
+
+
+def faults(figure: Figure) -> list[str]:
+    """Return the words of a figure that are cut off by an edge or stand over others."""
     figure.canvas.draw()
-    written = [t for t in figure.findobj(Text) if t.get_text().strip() and t.get_visible()]
-    boxes = [(text.get_text(), text.get_window_extent()) for text in written]
-    return [words for words, box in boxes if box.x0 < 0 or box.x1 > figure.bbox.width]
+    boxes = [(text.get_text(), text.get_window_extent().padded(-1)) for text in written(figure)]
+    edge = figure.bbox
+    cut = [
+        words
+        for words, box in boxes
+        if box.x0 < 0 or box.y0 < 0 or box.x1 > edge.width or box.y1 > edge.height
+    ]
+    pairs = combinations(boxes, 2)
+    return cut + [f"{one} / {two}" for (one, here), (two, there) in pairs if here.overlaps(there)]
 
 
-@pytest.mark.parametrize("run", UNUSUAL.values(), ids=UNUSUAL)
-def test_every_run_can_be_drawn_and_no_word_is_cut_off(run: Run) -> None:
-    figure = draw_run(run).figure
-    assert cut_off(figure) == []
-    left: Any = figure.axes[0]
-    right = figure.axes[1]
-    assert left._left_title.get_window_extent().x1 < right.bbox.x0
+GUESSES = {
+    "no guess": None,
+    "at the budget": guess(1, "GiB"),
+    "at zero": guess(0, "GiB"),
+    "far above": guess(7, "GiB"),
+    "of a rate": guess(1000, "samples/s"),
+    "of a huge rate": guess(10**9, "samples/s"),
+}
+BAD = {
+    "killed at once": killed_run(0.3),
+    "killed soon": killed_run(2),
+    "killed late": killed_run(9.7),
+    "killed by the kernel": by_the_kernel(killed_run()),
+    "mapped above the budget": killed_run(
+        snapshots=(snapshot(0), snapshot(1, 1000, file_bytes=4 * GIB)), seconds=1
+    ),
+    "with workers": by_the_kernel(killed_run(), processes=5, rss_bytes=9 * GIB),
+    "raised": UNUSUAL["a long title and error"],
+    "starving": finished_run(samples_per_second=3),
+}
+CURED = {
+    "steady": finished_run(),
+    "tiny": finished_run(samples_per_second=1e-3),
+    "huge": finished_run(samples_per_second=25e6, measure="private bytes"),
+    "minutes": by_the_kernel(finished_run(seconds=150)),
+    "short": finished_run(seconds=0.004),
+}
 
 
-def test_words_that_are_cut_off_are_noticed() -> None:
-    figure = style.new_figure(100, 100)
-    figure.text(0.5, 0.5, "far too long for it")
-    assert cut_off(figure) == ["far too long for it"]
+RUNS = UNUSUAL | BAD | CURED
+
+
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+def test_no_word_of_a_run_is_cut_off_or_stands_over_another(run: Run) -> None:
+    assert faults(draw_run(run).figure) == []
+
+
+@pytest.mark.parametrize("said", GUESSES.values(), ids=GUESSES)
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+def test_no_word_of_before_and_after_is_cut_off_or_stands_over_another(
+    bad: Run, said: Guess | None
+) -> None:
+    turn = list(BAD.values()).index(bad) + list(GUESSES.values()).index(said)
+    figure = before_after(bad, list(CURED.values())[turn % len(CURED)], said).figure
+    assert faults(figure) == []
+    assert style.pixels(figure) <= (1000, 520)
 
 
 @pytest.mark.parametrize("highest", [2, 1e9])
-def test_no_word_of_a_sweep_is_cut_off(highest: float) -> None:
+def test_no_word_of_a_sweep_is_cut_off_or_stands_over_another(highest: float) -> None:
     runs = [
         finished_run(samples_per_second=1, title="a long name for a bar " * 9),
         finished_run(samples_per_second=highest, outcome=Outcome.TIMED_OUT),
+        finished_run(samples_per_second=highest),
         killed_run(),
     ]
-    assert cut_off(sweep(runs).figure) == []
+    assert faults(sweep(runs, cures=runs[2:3]).figure) == []
+
+
+@pytest.mark.parametrize(
+    "outside",
+    [
+        "it costs $\\frac$",
+        "\udcff.npy",
+        "\x1b[1mbold\x1b[0m\r\n\x07next",
+        "日本語 \U0001f680",
+        "long" * 10**6,
+    ],
+    ids=["mathematics", "not text", "terminal codes", "no glyphs", "megabytes"],
+)
+def test_words_from_outside_are_drawn_and_told_whatever_they_are(outside: str) -> None:
+    run = killed_run(title=outside, outcome=Outcome.RAISED, error=outside, guess=guess(1, outside))
+    own = Metric(outside, lambda run: 1, lambda value: outside)
+    for picture in (draw_run(run), before_after(run, run), sweep([run, run], own, cures=[run])):
+        assert faults(picture.figure) == []
+        assert "\x1b" not in words(picture.figure) + picture.alt
+        assert len(picture.alt) < 5000
+        assert picture._repr_mimebundle_()["text/html"].encode()
+    kept = {**mimebundle(run), "text/html": ""}
+    assert len(json.dumps(kept, ensure_ascii=False).encode()) < 6000  # as Jupyter sends it
+    assert LiveFigure(outside, GIB, "watcher").frame(run.snapshots)
+
+
+@pytest.mark.parametrize(
+    ("picture", "told"),
+    [
+        (draw_read_ahead(16 * 1024, 4096, 8 * MIB), "2,048 pages, 8 MiB: 512 times what is used"),
+        (draw_read_ahead(512, 4096, 4096, used_rows=99), "1 page, 4 KiB: all of it is used"),
+        (draw_read_ahead(3 * MIB, 4096, 1), "768 pages, 3 MiB: all of it is used"),
+        (draw_pickled_map(195 * MIB, 2), "2 workers: 390 MiB of private copies"),
+        (draw_pickled_map(4 * GIB, 99), "one page cache: 4 GiB"),
+        (draw_double_charge(4 * GIB, GIB), "At 512 MiB read both are 1 GiB. From there"),
+        (draw_double_charge(300 * MIB, GIB), "The array ends at 300 MiB: it fits"),
+    ],
+)
+def test_a_mechanism_is_a_small_picture_that_tells_its_numbers(picture: Picture, told: str) -> None:
+    assert faults(picture.figure) == []
+    assert told in picture.alt
+    width, height = style.pixels(picture.figure)
+    assert width <= 1000
+    assert height <= 260
+
+
+def test_a_mechanism_without_a_size_names_it() -> None:
+    with pytest.raises(ValueError, match="workers is 0: pass a number above zero"):
+        draw_pickled_map(GIB, 0)
+
+
+def test_words_that_are_cut_off_or_stand_over_others_are_noticed() -> None:
+    figure = style.new_figure(100, 100)
+    figure.text(0.5, 0.5, "far too long for it")
+    figure.text(0.5, 0.5, "x")
+    assert faults(figure) == ["far too long for it", "far too long for it / x"]
 
 
 @pytest.mark.parametrize("outcome", Outcome)
@@ -125,11 +234,19 @@ def test_memory_is_stacked_by_kind_up_to_its_sum() -> None:
     assert tops == [300, 310, 410]
 
 
-def test_no_kind_is_told_by_colour_alone() -> None:
+@pytest.mark.parametrize(
+    ("holder", "counts"),
+    [("watcher", "(does not count)"), ("kernel (cgroup v1)", "(counts until taken back)")],
+)
+def test_no_kind_is_told_by_colour_alone_and_the_page_cache_says_whether_it_counts(
+    holder: str, counts: str
+) -> None:
     assert len({look.get("hatch") for look in style.KINDS.values()}) == len(style.KINDS)
     assert len({str(look["linestyle"]) for look in style.LINES.values()}) == len(style.LINES)
-    ax: Any = draw_memory(finished_run())
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == list(style.KINDS)
+    ax: Any = draw_memory(finished_run(enforced_by=holder))
+    named = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert named == ["anonymous", "shared", f"file-backed {counts}"]
+    assert f"budget 1 GiB ({holder.split()[0]})" in words(ax)
 
 
 def test_the_budget_is_a_line_with_its_name() -> None:
@@ -162,9 +279,9 @@ def test_a_guess_of_memory_is_a_line_on_the_memory_axis() -> None:
 
 
 def test_a_guess_of_throughput_is_a_line_on_the_throughput_axis() -> None:
-    ax = draw_throughput(finished_run(guess=guess(5000, "samples/s")))
-    assert 5000 in line_heights(ax)
-    assert ax.get_ylim()[1] > 5000
+    ax = draw_throughput(finished_run(guess=guess(1300, "samples/s")))
+    assert 1300 in line_heights(ax)
+    assert ax.get_ylim()[1] > 1300
 
 
 @pytest.mark.parametrize(
@@ -201,15 +318,13 @@ def test_a_run_without_counters_says_why_there_is_no_curve(run: Run, reason: str
 
 def test_before_and_after_share_their_axes() -> None:
     figure = before_after(killed_run(), finished_run(samples_per_second=50)).figure
-    memory = [ax for ax in figure.axes if "Memory" in ax.get_title(loc="left")]
-    rates = [ax for ax in figure.axes if "Throughput" in ax.get_title(loc="left")]
+    memory, rates = figure.axes[::2], figure.axes[1::2]
     for panels in (memory, rates):
-        assert len(panels) == 2
         assert panels[0].get_xlim() == panels[1].get_xlim() == (0, 10)
         assert panels[0].get_ylim() == panels[1].get_ylim()
     assert memory[0].get_ylim()[1] > 1040 * MIB
     assert "load everything" in words(figure)
-    assert "killed: over its 1 GiB budget" in words(figure)
+    assert "killed after 2.0 s" in words(figure)
 
 
 @pytest.mark.parametrize(("cured_seconds", "enlarged"), [(10, False), (100, True)])
@@ -224,8 +339,9 @@ def test_a_run_too_short_to_be_seen_beside_the_other_is_drawn_enlarged_as_well(
 
 def test_the_cross_stands_where_the_memory_was_and_not_where_no_process_was_left() -> None:
     run = killed_run()
-    gone = snapshot(2.1, 0, file_bytes=0, shared_bytes=0, rss_bytes=0, processes=0)
-    ax: Any = draw_memory(replace(run, seconds=2.1, snapshots=(*run.snapshots, gone)))
+    half_gone = snapshot(2.05, 10, file_bytes=0, shared_bytes=0)
+    gone = snapshot(2.1, 0, file_bytes=0, rss_bytes=0, processes=0)  # 10 MiB of /dev/shm stay
+    ax: Any = draw_memory(replace(run, seconds=2.1, snapshots=(*run.snapshots, half_gone, gone)))
     (cross,) = (line for line in ax.lines if line.get_marker() == "X")
     assert cross.get_ydata()[0] == (1040 + 110) * MIB
 
@@ -235,10 +351,13 @@ def test_the_sum_of_rss_does_not_squeeze_the_stack() -> None:
     assert draw_memory(many, GIB).get_ylim()[1] < 1.6 * GIB
 
 
-def test_the_guess_of_before_and_after_is_about_the_bad_run_and_fits_both_axes() -> None:
-    figure = before_after(killed_run(), finished_run(), guess(7, "GiB")).figure
-    assert words(figure).count("you said 7 GiB") == 2  # in the first row's panel and subtitle
-    assert [ax.get_ylim()[1] > 7 * GIB for ax in figure.axes[::2]] == [True, True]
+def test_a_guess_far_above_the_budget_is_an_arrow_and_leaves_the_curves_their_room() -> None:
+    memory = before_after(killed_run(), finished_run(), guess(7, "GiB")).figure.axes[0]
+    assert "\u2191 you said 7 GiB" in words(memory)
+    assert memory.get_ylim()[1] < 1.5 * GIB
+    far = draw_throughput(finished_run(guess=guess(25_000, "samples/s")))
+    assert "\u2191 you said 25,000 samples/s" in words(far)
+    assert far.get_ylim()[1] < 2000
 
 
 def test_a_bar_for_each_run_ends_at_its_value_and_says_it() -> None:
@@ -269,6 +388,16 @@ def test_a_run_without_the_number_says_so() -> None:
     assert "load everything: nothing counted" in picture.alt
 
 
+def test_a_cure_differs_from_a_failure_that_finished_by_more_than_its_colour() -> None:
+    bad, cure = finished_run(title="bad"), finished_run(title="good")
+    picture = sweep([bad, cure], cures=[cure])
+    hollow, full = picture.figure.axes[0].patches
+    assert hollow.get_facecolor() == (1, 1, 1, 1) != full.get_facecolor()
+    assert words(picture.figure).count("(cure)") == picture.alt.count("(cure)") == 1
+    with pytest.raises(ValueError, match="is not among the runs: add it, or drop it"):
+        sweep([bad], cures=[cure])
+
+
 def test_a_sweep_of_nothing_can_be_drawn() -> None:
     assert sweep([]).png()
 
@@ -289,6 +418,7 @@ def test_a_picture_shows_itself_with_alternative_text_and_a_size() -> None:
     picture = Picture(style.new_figure(300, 200), alt='5 < 6 & "seven"')
     bundle = picture._repr_mimebundle_()
     assert 'alt="5 &lt; 6 &amp; &quot;seven&quot;" width="300" height="200"' in bundle["text/html"]
+    assert "max-width: 100%" in bundle["text/html"]
     assert bundle["text/plain"] == picture.alt
     assert imread(io.BytesIO(picture.png())).shape == (200, 300, 4)
 
@@ -366,7 +496,7 @@ def test_samples_of_a_run_that_goes_on_can_be_drawn() -> None:
 @pytest.mark.parametrize("top", [1, 10_240, 3 * MIB, 1.14 * GIB, 114 * GIB, 2**50])
 def test_an_axis_of_bytes_has_a_few_exact_ticks(top: float) -> None:
     ax = style.new_axes()
-    style.scale_bytes(ax, top)
+    ticks.scale_bytes(ax, top)
     assert 2 <= len(ax.get_yticks()) <= 6
     assert ax.get_ylim() == (0, top)
 
@@ -374,13 +504,13 @@ def test_an_axis_of_bytes_has_a_few_exact_ticks(top: float) -> None:
 @pytest.mark.parametrize("end", [1e-3, 0.1, 7, 61, 1800, 3600 * 5, 3600 * 24 * 30])
 def test_an_axis_of_time_has_a_few_ticks(end: float) -> None:
     ax = style.new_axes()
-    style.scale_time(ax, end)
+    ticks.scale_time(ax, end)
     assert 2 <= len(ax.get_xticks()) <= 7
 
 
 def test_ticks_read_as_people_say_them() -> None:
-    assert [style.tick_bytes(n) for n in (0, 768 * MIB, 1.25 * GIB)] == ["0", "768 MiB", "1.25 GiB"]
-    assert [style.tick_time(n) for n in (0, 0.5, 90, 7200)] == ["0", "0.5 s", "1.5 min", "2 h"]
+    assert [ticks.tick_bytes(n) for n in (0, 768 * MIB, 1.25 * GIB)] == ["0", "768 MiB", "1.25 GiB"]
+    assert [ticks.tick_time(n) for n in (0, 0.5, 90, 7200)] == ["0", "0.5 s", "1.5 min", "2 h"]
     assert [in_time(n) for n in (0.0213, 14, 99, 7200)] == ["0.021 s", "14.0 s", "1.6 min", "2.0 h"]
 
 

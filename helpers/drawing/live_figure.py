@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from helpers.drawing import figure_style as style
-from helpers.drawing.memory_panel import Stack, frame_memory, line_names, memory_top, name_kinds
+from helpers.drawing.layout import RUN_HEIGHT, TITLE_PAD, WIDTH, run_axes, write_title
+from helpers.drawing.legend import name_kinds
+from helpers.drawing.memory_panel import Stack, frame_memory, line_names, memory_top
 from helpers.drawing.png import encode_png
 from helpers.drawing.series import Memory, Thinned, Throughput, memory_curves, throughput_curves
-from helpers.drawing.throughput_panel import RateAndWaiting, frame_throughput, rate_top
+from helpers.drawing.throughput_panel import Waiting, add_strip, frame_rate, new_curve, rate_top
 from helpers.records import Snapshot
 from helpers.units import format_bytes, format_rate
 
@@ -24,10 +26,10 @@ _LONGER, _HIGHER = 1.8, 1.2  # an axis that has become too short gets so many ti
 class LiveFigure:
     """Draws a running experiment, frame by frame, each as a PNG file."""
 
-    size = (style.WIDTH, style.ROW_HEIGHT)  # pixels of every frame
+    size = (WIDTH, RUN_HEIGHT)  # pixels of every frame
 
     def __init__(self, title: str, budget_bytes: int, enforced_by: str) -> None:
-        self._title, self._budget = title, budget_bytes
+        self._title, self._budget, self._holder = title, budget_bytes, enforced_by
         self._subtitle = f"running; its budget is held by the {enforced_by}"
         self._thinned, self._seen = Thinned(), 0
         self._end, self._rate_top = _FIRST_END, 0.0
@@ -69,16 +71,20 @@ class LiveFigure:
         """Draw all that stands still, keep its pixels, and make what moves."""
         figure = style.new_figure(*self.size)
         canvas: Any = figure.canvas
-        self._left, self._right = style.row_axes(figure, 0, 1)
-        style.row_title(figure, 0, 1, self._title, self._subtitle)
-        self._budget_line = frame_memory(self._left, self._budget, self._memory_top, self._end)
-        name_kinds(self._left, sorted(self._lines))
-        self._strip = frame_throughput(self._right, self._rate_top, self._end)
+        self._left, self._right = run_axes(figure)
+        write_title(figure, self._title, self._subtitle, 0.012, 0.988)
+        self._budget_line = frame_memory(
+            self._left, self._budget, self._holder, self._memory_top, self._end
+        )
+        name_kinds(self._left, sorted(self._lines), self._holder)
+        frame_rate(self._right, self._rate_top, self._end)
+        self._right.tick_params(labelbottom=False)
+        self._strip = add_strip(self._right, self._end)
         self._memory_title, self._rate_title = _moving_title(self._left), _moving_title(self._right)
         canvas.draw()
         self._canvas, self._background = canvas, canvas.copy_from_bbox(figure.bbox)
         self._stack = Stack(self._left, sorted(self._lines))
-        self._rates = RateAndWaiting(self._right, self._strip)
+        self._rate, self._waiting = new_curve(self._right), Waiting(self._strip)
         self.backgrounds_drawn += 1
 
     def _draw_memory(self, memory: Memory) -> None:
@@ -97,13 +103,14 @@ class LiveFigure:
         )
         self._right.draw_artist(self._rate_title)
         if counted:
-            self._rates.show(throughput)
-            self._right.draw_artist(self._rates.rate)
-            self._strip.draw_artist(self._rates.waiting)
+            self._rate.set_data(throughput.seconds, throughput.rate)
+            self._waiting.show(throughput)
+            self._right.draw_artist(self._rate)
+            self._strip.draw_artist(self._waiting.area)
 
 
 def _moving_title(ax: Any) -> Any:
     """Return the panel's title, which the background leaves out."""
-    title = ax.set_title("", pad=style.TITLE_PAD)
+    title = ax.set_title("", pad=TITLE_PAD)
     title.set_animated(True)
     return title

@@ -10,11 +10,20 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from helpers.drawing import figure_style as style
-from helpers.drawing.marks import guessed_bytes, label, mark_cross, mark_end, mark_guess
+from helpers.drawing.layout import TITLE_PAD, panel_title
+from helpers.drawing.legend import name_kinds
+from helpers.drawing.marks import (
+    guessed_bytes,
+    label,
+    mark_end,
+    mark_guess,
+    name_end,
+    top_with_guess,
+)
 from helpers.drawing.series import Floats, Memory, band, last_second, memory_curves, thin
+from helpers.drawing.ticks import scale_bytes, scale_time
 from helpers.records import Run, Snapshot
 from helpers.units import format_bytes
 
@@ -36,30 +45,43 @@ def draw_memory(
     `top` (bytes) and `end` (seconds) widen the axes, so that several panels can share them.
     """
     ax = style.new_axes() if ax is None else ax
+    run = seen if isinstance(seen, Run) else None
+    curves = fill_memory(ax, seen, budget_bytes, top, end)
+    if run:
+        name_end(ax, run)
+    name_kinds(ax, line_names(curves), run.enforced_by if run else "")
+    panel_title(ax, memory_title(run) if run else "Memory", TITLE_PAD)
+    return ax
+
+
+def fill_memory(
+    ax: Axes, seen: Run | Sequence[Snapshot], budget: int | None, top: float, end: float
+) -> Memory:
+    """Draw all that stands in a memory panel, but no words around it; return its curves."""
     run, snapshots = (seen, seen.snapshots) if isinstance(seen, Run) else (None, seen)
-    budget = run.budget_bytes if run and budget_bytes is None else budget_bytes
+    budget = run.budget_bytes if run and budget is None else budget
     if budget is None:
         raise ValueError("snapshots do not know their budget: pass budget_bytes, or a Run")
     curves = memory_curves(thin(snapshots), last_second(seen))
     guess = guessed_bytes(run.guess) if run else None
     end = max(end, last_second(seen))
     free_side = 0 if last_second(seen) > end / 2 else 1  # where the curves leave room for words
-    frame_memory(ax, budget, max(top, memory_top(curves, budget, guess)), end, free_side)
+    top = max(top, memory_top(curves, budget, guess))
+    frame_memory(ax, budget, run.enforced_by if run else "", top, end, free_side)
     Stack(ax, line_names(curves)).show(curves)
-    if snapshots:
-        _mark_baseline(ax, snapshots[0].anonymous_bytes)
-    if guess is not None:
-        mark_guess(ax, guess, format_bytes(guess), 1 - free_side)
     if run:
         mark_end(ax, run, height=curves.last)
         if snapshots and run.seconds < _TOO_SHORT * end:
             _enlarge(ax, run, curves)
-    name_kinds(ax, line_names(curves))
-    ax.set_title(_title(run) if run else "Memory", pad=style.TITLE_PAD)
-    return ax
+    if guess is not None:
+        mark_guess(ax, guess, format_bytes(guess), free_side)
+    if snapshots:
+        _mark_baseline(ax, snapshots[0].anonymous_bytes)
+    return curves
 
 
-def _title(run: Run) -> str:
+def memory_title(run: Run) -> str:
+    """Return what stands above a run's memory panel."""
     measure = "" if run.measure == "PSS" else f" ({run.measure})"
     if not run.snapshots:
         return f"Memory{measure}: nothing sampled"
@@ -67,18 +89,22 @@ def _title(run: Run) -> str:
 
 
 def memory_top(curves: Memory, budget_bytes: int, guess_bytes: float | None = None) -> float:
-    """Return an upper end of the memory axis that shows curves, budget and guess."""
+    """Return an upper end of the memory axis: it shows curves, budget and guess."""
     charged = 0 if curves.charged is None else float(np.nanmax(curves.charged))
-    top = max(1.06 * max(curves.top, charged), 1.14 * budget_bytes, 1.12 * (guess_bytes or 0), 1)
+    top = max(1.06 * max(curves.top, charged), 1.2 * budget_bytes, 1)  # room for its words
+    top = top_with_guess(top, guess_bytes, 0.18)
     # A sum of RSS may be many times the memory that there is: it may leave the panel.
     return max(top, min(1.06 * curves.rss.max(), 1.3 * top)) if curves.rss_misleads else top
 
 
-def frame_memory(ax: Axes, budget_bytes: int, top: float, end: float, side: float = 0) -> Line2D:
+def frame_memory(
+    ax: Axes, budget_bytes: int, enforced_by: str, top: float, end: float, side: float = 0
+) -> Line2D:
     """Draw what stands still: the axes, and the budget line, which is returned."""
-    style.scale_bytes(ax, top)
-    style.scale_time(ax, max(end, 1e-3))
-    label(ax, f"budget {format_bytes(budget_bytes)}", (side, budget_bytes), style.BUDGET)
+    scale_bytes(ax, top)
+    scale_time(ax, max(end, 1e-3))
+    holder = f" ({enforced_by.split()[0]})" if enforced_by else ""  # the kernel, or the watcher
+    label(ax, f"budget {format_bytes(budget_bytes)}{holder}", budget_bytes, style.BUDGET, side=side)
     return ax.axhline(budget_bytes, **style.BUDGET_LINE)
 
 
@@ -117,44 +143,25 @@ def _lines(curves: Memory) -> dict[str, Floats]:
     return lines
 
 
-def name_kinds(ax: Axes, lines: Sequence[str]) -> None:
-    """Name below the panel the kinds, in the order in which they are stacked, and the lines."""
-    kinds = [Patch(**look, linewidth=0, label=kind) for kind, look in style.KINDS.items()]
-    ax.legend(
-        handles=[*kinds, *(Line2D([], [], **style.LINES[name], label=name) for name in lines)],
-        loc="upper left",
-        bbox_to_anchor=(-0.02, -0.1),
-        ncols=5 if _room(ax) > 800 else 3,
-        handlelength=1.4,
-        columnspacing=1.2,
-        borderpad=0.2,
-    )
-
-
-def _room(ax: Axes) -> float:
-    """Return the pixels from the panel's left edge to the figure's right."""
-    return float(ax.figure.bbox.width - ax.bbox.x0)
-
-
 def _enlarge(ax: Axes, run: Run, curves: Memory) -> None:
     """Draw a run again in a corner of its panel: beside a long one it would be a mere stroke."""
+    title, ticks = 24 / ax.bbox.height, 30 / ax.bbox.height  # what stands above and below it
     budget = run.budget_bytes / ax.get_ylim()[1]  # the corner lies on the roomier side of its line
-    low, high = (0.17, budget - 0.12) if budget > 0.55 else (budget + 0.24, 0.9)
-    corner = ax.inset_axes((0.44, low, 0.53, high - low), zorder=5)
-    style.scale_bytes(corner, memory_top(curves, run.budget_bytes))
-    style.scale_time(corner, run.seconds)
+    low, high = (ticks, budget - title) if budget > 0.55 else (budget + title + ticks, 1 - title)
+    corner = ax.inset_axes((0.5, low, 0.42, high - low), zorder=5)
+    scale_bytes(corner, memory_top(curves, run.budget_bytes))
+    scale_time(corner, run.seconds)
     Stack(corner, ()).show(curves)
     corner.axhline(run.budget_bytes, **style.BUDGET_LINE)
-    mark_cross(corner, run, curves.last or 0)
-    corner.set_title("the same, enlarged", fontsize=11, fontweight="normal", pad=3)
-    corner.tick_params(labelsize=11)
+    mark_end(corner, run, curves.last)
+    corner.set_title("the same, enlarged", fontsize=style.SMALL, fontweight="normal", pad=3)
+    corner.tick_params(labelsize=style.SMALL)
     corner.set_yticks([])
     corner.spines[:].set_visible(True)
 
 
 def _mark_baseline(ax: Axes, baseline_bytes: int) -> None:
-    part = baseline_bytes / ax.get_ylim()[1]
-    if part < 0.03:
+    if baseline_bytes < 0.03 * ax.get_ylim()[1]:
         return  # too low to tell apart from the axis
     ax.axhline(baseline_bytes, color="white", linewidth=1.2, linestyle=":", zorder=3)
-    label(ax, "Python and torch", (0, baseline_bytes), style.INK, above=part < 0.1, discreet=True)
+    label(ax, "Python and torch", baseline_bytes, style.INK, discreet=True)

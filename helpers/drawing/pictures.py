@@ -11,7 +11,9 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from helpers.drawing.figure_style import pixels, png
+from helpers.drawing.figure_style import pixels
+from helpers.drawing.figure_style import png as png_of
+from helpers.drawing.words import one_line
 from helpers.records import Run
 from helpers.units import format_bytes, format_rate
 
@@ -27,7 +29,7 @@ class Picture:
 
     def png(self) -> bytes:
         """Return the figure as a PNG file."""
-        return png(self.figure)
+        return png_of(self.figure)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         del include, exclude  # IPython filters by them itself
@@ -36,9 +38,10 @@ class Picture:
     def html(self) -> str:
         """Return the figure as an `img` that needs no other file."""
         width, height = pixels(self.figure)
+        png = base64.b64encode(self.png()).decode()
         return (
             f'<img alt="{html.escape(self.alt)}" width="{width}" height="{height}" '
-            f'src="data:image/png;base64,{base64.b64encode(self.png()).decode()}">'
+            f'style="max-width: 100%; height: auto" src="data:image/png;base64,{png}">'
         )
 
     def __repr__(self) -> str:
@@ -64,7 +67,8 @@ def alt_text(run: Run) -> str:
         else "no batch was counted"
     )
     guess = f" {words[0].upper()}{words[1:]}." if (words := guess_words(run)) else ""
-    return f"{run.title}: {run.ending}, after {in_time(run.seconds)}. {memory}; {loop}.{guess}"
+    ending = f"{one_line(run.title, 300)}: {one_line(run.ending, 300)}"
+    return f"{ending}, after {in_time(run.seconds)}. {memory}; {loop}.{guess}"
 
 
 def in_time(seconds: float) -> str:
@@ -81,7 +85,7 @@ def guess_words(run: Run) -> str:
     guess = run.guess
     if guess is None or guess.value is None:
         return ""
-    said = f"you said {guess.value:,g} {guess.unit}"
+    said = f"you said {guess.value:,g} {one_line(guess.unit, 40)}"
     measured = _measured(run, guess.unit)
     return f"{said}, measured {measured}" if measured else said
 
@@ -100,9 +104,9 @@ def numbers(run: Run) -> dict[str, Any]:
     """Return a run's numbers as JSON can hold them, so that a saved notebook carries its record."""
     counters = run.counters
     return {
-        "title": run.title,
+        "title": one_line(run.title),
         "outcome": run.outcome.value,
-        "ending": run.ending,
+        "ending": one_line(run.ending),
         "seconds": run.seconds,
         "budget_bytes": run.budget_bytes,
         "enforced_by": run.enforced_by,

@@ -103,9 +103,13 @@ class Memory:
 
     @property
     def last(self) -> float | None:
-        """Return the last height of the stack while there was a process, None without snapshots."""
-        alive = self.stack[self.stack > 0]
-        return float(alive[-1]) if alive.size else None
+        """Return where the memory was at the end, None without snapshots.
+
+        Whoever looks while a process is taken down sees a part of its memory, or none: the highest
+        of the last few snapshots with a process tells.
+        """
+        alive = self.stack[self.anonymous > 0]
+        return float(alive[-3:].max()) if alive.size else None
 
     @property
     def rss_misleads(self) -> bool:

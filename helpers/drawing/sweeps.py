@@ -1,73 +1,40 @@
 """One number over several runs, as bars."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from math import ceil, floor, log10
 from textwrap import wrap
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from helpers.drawing import figure_style as style
+from helpers.drawing.layout import WIDTH, panel_title
+from helpers.drawing.metrics import Metric, find_metric, metric_words
 from helpers.drawing.pictures import Picture
+from helpers.drawing.words import drawable, one_line
 from helpers.records import Run
-from helpers.units import format_bytes, format_rate
 
+_NAME_LETTERS = 30  # in each of the two lines that a bar's name may take
 _LOG_SPREAD = 1000  # between the shortest and longest bar; beyond it the axis is logarithmic
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A number that a run has, its name, and how people read it. None where a run lacks it."""
-
-    name: str
-    of: Callable[[Run], float | None]
-    words: Callable[[float], str]
-
-
-def _rate(run: Run) -> float | None:
-    return run.samples_per_second if run.counters.samples else None
-
-
-METRICS = {
-    "samples/s": Metric("samples per second", _rate, format_rate),
-    "read amplification": Metric(
-        "bytes read from the disk / bytes used",
-        lambda run: run.read_amplification,
-        lambda ratio: f"{ratio:,.3g} x",
-    ),
-    "peak memory": Metric(
-        "most anonymous memory", lambda run: run.peak_anonymous_bytes, format_bytes
-    ),
-    "added memory": Metric(
-        "most anonymous memory above the baseline",
-        lambda run: run.added_anonymous_bytes,
-        format_bytes,
-    ),
-    "largest worker": Metric(
-        "anonymous memory of the largest worker",
-        lambda run: run.largest_worker_bytes,
-        format_bytes,
-    ),
-    "waiting": Metric(
-        "share of the time waiting for data",
-        lambda run: run.waiting_share,
-        lambda share: f"{share:.0%}",
-    ),
-    "seconds": Metric("seconds", lambda run: run.seconds, lambda seconds: f"{seconds:,.3g} s"),
-}
 
 
 @style.styled
 def draw_sweep(
-    runs: Sequence[Run], metric: str | Metric = "samples/s", ax: Axes | None = None
+    runs: Sequence[Run],
+    metric: str | Metric = "samples/s",
+    ax: Axes | None = None,
+    *,
+    cures: Sequence[Run] = (),
 ) -> Axes:
     """Draw one bar for each run, the first on top, with its value at the bar's end.
 
     `metric` is one of METRICS or a Metric of your own. The axis is logarithmic when the values
-    spread over more than 30 times.
+    spread over more than a thousand times. Where `cures` names some of the runs, their bars are
+    full and say "cure", and those of other finished runs are hollow.
     """
+    _check_cures(runs, cures)
     chosen = find_metric(metric)
     ax = _new_figure(len(runs)).axes[0] if ax is None else ax
     values = [chosen.of(run) for run in runs]
@@ -76,51 +43,59 @@ def draw_sweep(
     start = min(positive) / 3 if log else 0.0
     ax.set_xscale("log" if log else "linear")
     for row, (run, value) in enumerate(zip(runs, values, strict=True)):
-        _draw_bar(ax, row, run, value, start, _words(chosen, value))
+        looks, note = _look(run, cures)
+        words = drawable(metric_words(chosen, value)) + note
+        _draw_bar(ax, row, (start, max(value or 0.0, start)), words, looks)
     _finish_axes(ax, runs, start, max(positive, default=1.0), log)
-    ax.set_title(chosen.name + (" (logarithmic)" if log else ""))
+    panel_title(ax, drawable(chosen.name, 60) + (" (logarithmic)" if log else ""), 6)
     return ax
 
 
-def sweep(runs: Sequence[Run], metric: str | Metric = "samples/s") -> Picture:
-    """Draw one number over several runs, as a picture with its numbers in words."""
+def sweep(
+    runs: Sequence[Run], metric: str | Metric = "samples/s", *, cures: Sequence[Run] = ()
+) -> Picture:
+    """Draw one number over several runs, as a picture with its numbers in words.
+
+    `cures` are those of the runs that are to stand out: `sweep([eager, mapped], cures=[mapped])`.
+    """
     figure = _new_figure(len(runs))
-    draw_sweep(runs, metric, figure.axes[0])
+    draw_sweep(runs, metric, figure.axes[0], cures=cures)
     chosen = find_metric(metric)
-    bars = "; ".join(f"{run.title}: {_words(chosen, chosen.of(run))}" for run in runs)
-    return Picture(figure, f"Bars of {chosen.name}. {bars}.")
-
-
-def find_metric(metric: str | Metric) -> Metric:
-    """Return the metric of that name. Raises ValueError when there is none."""
-    if isinstance(metric, Metric):
-        return metric
-    if metric not in METRICS:
-        known = ", ".join(repr(name) for name in METRICS)
-        raise ValueError(f"{metric!r} is not a metric: use one of {known}, or make a Metric")
-    return METRICS[metric]
-
-
-def _words(metric: Metric, value: float | None) -> str:
-    return "nothing counted" if value is None else metric.words(value)
-
-
-def _draw_bar(ax: Axes, row: int, run: Run, value: float | None, start: float, words: str) -> None:
-    end = max(value or 0.0, start)
-    ax.barh(
-        row,
-        end - start,
-        left=start,
-        height=0.62,
-        color=style.OUTCOME_COLOURS[run.outcome],
-        hatch="" if run.finished else "//",
-        edgecolor="white",
-        linewidth=0,
+    bars = [
+        f"{one_line(run.title, 100)}: {metric_words(chosen, chosen.of(run))}{_look(run, cures)[1]}"
+        for run in runs
+    ]
+    return Picture(
+        figure, one_line(f"Bars of {one_line(chosen.name, 60)}. {'; '.join(bars)}.", 5000)
     )
-    ending = "" if run.finished else f" ({run.outcome})"
+
+
+def _check_cures(runs: Sequence[Run], cures: Sequence[Run]) -> None:
+    for cure in cures:
+        if not any(run is cure for run in runs):
+            raise ValueError(
+                f"{one_line(repr(cure), 200)} is not among the runs: add it, or drop it"
+            )
+
+
+def _look(run: Run, cures: Sequence[Run]) -> tuple[dict[str, Any], str]:
+    """Return how a run's bar looks, and what is noted at its end."""
+    colour = style.OUTCOME_COLOURS[run.outcome]
+    cure = any(run is one for one in cures)
+    note = " (cure)" if cure else "" if run.finished else f" ({run.outcome})"
+    if run.finished and cures and not cure:
+        return {"color": "white", "edgecolor": colour, "linewidth": 2}, note
+    hatch = "" if run.finished else "//"
+    return {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0}, note
+
+
+def _draw_bar(
+    ax: Axes, row: int, ends: tuple[float, float], words: str, look: dict[str, Any]
+) -> None:
+    ax.barh(row, ends[1] - ends[0], left=ends[0], height=0.62, **look)
     ax.annotate(
-        words + ending,
-        (end, row),
+        words,
+        (ends[1], row),
         xytext=(7, 0),
         textcoords="offset points",
         va="center",
@@ -135,7 +110,10 @@ def _finish_axes(ax: Axes, runs: Sequence[Run], start: float, longest: float, lo
     part = 1 - min(room / ax.bbox.width, 0.7)  # of the axis, for the bars
     ax.set_xlim(start, start * (longest / start) ** (1 / part) if log else longest / part)
     ax.set_ylim(max(len(runs), 1) - 0.4, -0.6)
-    names = ["\n".join(wrap(run.title, 34, max_lines=2, placeholder="\u2026")) for run in runs]
+    names = [
+        "\n".join(wrap(drawable(run.title), _NAME_LETTERS, max_lines=2, placeholder="\u2026"))
+        for run in runs
+    ]
     ax.set_yticks(range(len(runs)), names)
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
@@ -153,6 +131,6 @@ def _finish_axes(ax: Axes, runs: Sequence[Run], start: float, longest: float, lo
 def _new_figure(bars: int) -> Figure:
     """Return a figure with one panel that leaves room for so many bars and their names."""
     height = 110 + 52 * max(bars, 1)
-    figure = style.new_figure(style.WIDTH, height)
+    figure = style.new_figure(WIDTH, height)
     figure.add_axes((0.37, 50 / height, 0.61, 1 - 95 / height))
     return figure

@@ -5,10 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
+from matplotlib.lines import Line2D
 
 from helpers.drawing import figure_style as style
-from helpers.drawing.marks import guessed_rate, mark_end, mark_guess
+from helpers.drawing.layout import TITLE_PAD, panel_title
+from helpers.drawing.marks import guessed_rate, mark_end, mark_guess, name_end, top_with_guess
 from helpers.drawing.series import Throughput, band, last_second, thin, throughput_curves
+from helpers.drawing.ticks import scale_rate, scale_time
 from helpers.records import Run, Snapshot
 from helpers.units import format_rate
 
@@ -25,38 +28,72 @@ def draw_throughput(
     `top` (samples/s) and `end` (seconds) widen the axes, so that several panels can share them.
     """
     ax = style.new_axes() if ax is None else ax
+    strip = add_strip(ax, max(end, last_second(seen)))
+    curves = fill_rate(ax, seen, top, end)
+    if curves is None:
+        ax.set_yticks([])
+        strip.set_visible(False)
+    else:
+        ax.tick_params(labelbottom=False)
+        Waiting(strip).show(curves)
+    if isinstance(seen, Run) and seen.counters.samples:
+        name_end(ax, seen)
+        name_strip(strip, f"waiting for data: {seen.waiting_share:.0%} of the time")
+    panel_title(ax, rate_title(seen), TITLE_PAD)
+    return ax
+
+
+def fill_rate(
+    ax: Axes, seen: Run | Sequence[Snapshot], top: float, end: float
+) -> Throughput | None:
+    """Draw all that stands in a panel of rates, but no words around it. None: nothing counted."""
     run, snapshots = (seen, seen.snapshots) if isinstance(seen, Run) else (None, seen)
     curves = throughput_curves(thin(snapshots))
     guess = guessed_rate(run.guess) if run else None
-    top = max(top, rate_top(curves, guess))
-    strip = frame_throughput(ax, top, max(end, last_second(seen)))
-    if snapshots and snapshots[-1].counters.samples:
-        RateAndWaiting(ax, strip).show(curves)
+    frame_rate(ax, max(top, rate_top(curves, guess)), max(end, last_second(seen)))
+    counted = bool(snapshots) and snapshots[-1].counters.samples > 0
+    if counted:
+        new_curve(ax).set_data(curves.seconds, curves.rate)
     else:
-        _say_why_empty(ax, strip, run)
+        ended = run is not None and not run.finished
+        why = "No batch came before it ended." if ended else "Its loop does not use track(loader)."
+        ax.text(0.5, 0.5, why, transform=ax.transAxes, ha="center", va="center", color=style.FAINT)
     if guess is not None:
         mark_guess(ax, guess, format_rate(guess))
-    if run and run.counters.samples:
+    if run and counted:
         mark_end(ax, run)
-        ax.set_title(f"Throughput: {format_rate(run.samples_per_second)}", pad=style.TITLE_PAD)
-        name_strip(strip, f"waiting for data: {run.waiting_share:.0%} of the time")
-    return ax
+    return curves if counted else None
+
+
+def rate_title(seen: Run | Sequence[Snapshot]) -> str:
+    """Return what stands above a panel of rates."""
+    if isinstance(seen, Run) and seen.counters.samples:
+        return f"Throughput: {format_rate(seen.samples_per_second)}"
+    return "Throughput, samples/s"
 
 
 def rate_top(curves: Throughput, guess: float | None = None) -> float:
     """Return an upper end of the throughput axis that shows the curve and the guess."""
-    return max(1.15 * curves.top, 1.3 * (guess or 0))  # a guess needs room for its words
+    return top_with_guess(1.15 * curves.top or guess or 0, guess, 0.4)
 
 
-def frame_throughput(ax: Axes, top: float, end: float) -> Axes:
-    """Draw what stands still: the axes of the rate and of the strip. Return the strip."""
+def frame_rate(ax: Axes, top: float, end: float) -> None:
+    """Draw what stands still: the axes."""
+    scale_rate(ax, top if top > 0 else 1)
+    scale_time(ax, max(end, 1e-3))
+
+
+def new_curve(ax: Axes) -> Line2D:
+    """Return the curve of the rate, still empty."""
+    curve: Line2D = ax.plot([], [], color=style.RATE, linewidth=2.2)[0]
+    return curve
+
+
+def add_strip(ax: Axes, end: float) -> Axes:
+    """Return new Axes below a panel, for the share of time waiting."""
     strip = ax.inset_axes(_STRIP)
     strip.set_label("waiting")
-    style.scale_rate(ax, top if top > 0 else 1)
-    for axes in (ax, strip):
-        style.scale_time(axes, max(end, 1e-3))
-    ax.tick_params(labelbottom=False)
-    ax.set_title("Throughput, samples/s", pad=style.TITLE_PAD)
+    scale_time(strip, max(end, 1e-3))
     strip.set_ylim(0, 1)
     strip.set_yticks([0, 1], ["0", "100 %"])
     name_strip(strip, "share of the time waiting for data")
@@ -65,29 +102,17 @@ def frame_throughput(ax: Axes, top: float, end: float) -> Axes:
 
 def name_strip(strip: Axes, words: str) -> None:
     """Write above the strip what it shows."""
-    strip.set_title(words, fontsize=13, fontweight="normal", pad=4)
+    strip.set_title(words, fontsize=style.TEXT, fontweight="normal", pad=4)
 
 
-class RateAndWaiting:
-    """The moving part of a throughput panel: made once, shown anew as often as needed."""
+class Waiting:
+    """The area in a strip: made once, shown anew as often as needed."""
 
-    def __init__(self, ax: Axes, strip: Axes) -> None:
-        self.rate = ax.plot([], [], color=style.RATE, linewidth=2.2)[0]
-        self.waiting = PolyCollection([], **style.WAITING, linewidth=0)
-        strip.add_collection(self.waiting, autolim=False)
+    def __init__(self, strip: Axes) -> None:
+        self.area = PolyCollection([], **style.WAITING, linewidth=0)
+        strip.add_collection(self.area, autolim=False)
 
     def show(self, curves: Throughput) -> None:
         """Take the shape of these curves."""
-        self.rate.set_data(curves.seconds, curves.rate)
         share = np.nan_to_num(curves.waiting)
-        self.waiting.set_verts(band(curves.seconds, np.zeros_like(share), share))
-
-
-def _say_why_empty(ax: Axes, strip: Axes, run: Run | None) -> None:
-    """Say in one line why there is no curve, and take the axes' numbers away."""
-    ended = run is not None and not run.finished
-    words = "No batch came before it ended." if ended else "Its loop does not use track(loader)."
-    ax.text(0.5, 0.5, words, transform=ax.transAxes, ha="center", va="center", color=style.FAINT)
-    ax.set_yticks([])
-    ax.tick_params(labelbottom=True)
-    strip.set_visible(False)
+        self.area.set_verts(band(curves.seconds, np.zeros_like(share), share))
