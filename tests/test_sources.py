@@ -298,7 +298,8 @@ def test_a_file_larger_than_free_ram_is_read_past_the_page_cache(
     many: Column, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sources, "can_bypass", lambda column: True)
-    for ram, past_cache in ((many.identity.size, False), (many.identity.size - 1, True)):
+    size = many.files[0].identity.size
+    for ram, past_cache in ((size, False), (size - 1, True)):
         monkeypatch.setattr(sources, "available_ram_bytes", lambda ram=ram: ram)
         assert find_source(many, MIB).past_cache == past_cache
         assert find_source(many, MIB, past_cache=True).past_cache

@@ -95,7 +95,8 @@ class Hdf5Dataset(FileDataset):
 
     For compressed chunks, `cache_bytes` should hold what a `BlockShuffleSampler` mixes: its
     `buffer_blocks` of `block_rows`, which are best whole chunks (`column.chunk_rows`). Each process
-    has its own cache, and HDF5 may take twice as much for it.
+    has its own cache. Chunks of whole rows with gzip are unpacked here; where HDF5 has to do it,
+    its own cache may take twice as much.
     """
 
     def __init__(self, path: str | Path, name: str, *, cache_bytes: str | int = "64 MiB") -> None:

@@ -1,7 +1,6 @@
 """Fill shuffle buffers: threads read the next one's rows while batches are made of this one."""
 
 import threading
-import zlib
 from collections import deque
 from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,7 +13,7 @@ import numpy as np
 from helpers.loaders.columns import Column, Rows
 from helpers.loaders.order import Fill, RowRange
 from helpers.loaders.raw_files import Bytes, make_bounce_buffers
-from helpers.loaders.sources import Source, announce, open_source
+from helpers.loaders.sources import Source, announce, named_rows, open_source
 
 _ALIGNMENT = 64  # bytes, as torch has it
 
@@ -81,10 +80,5 @@ def _read_ranges(
             except IndexError:  # asking before would not do: another thread may take the last
                 return
             for source, read, buffer in zip(sources, reads, buffers, strict=True):
-                try:
+                with named_rows(source.column, first, last - 1):
                     read(first, buffer[offset : offset + last - first])
-                except (OSError, zlib.error) as error:
-                    raise OSError(
-                        f"rows {first:,} to {last - 1:,} of {source.column.path} cannot be read "
-                        f"({error}): check the disk, or write the file again"
-                    ) from error
