@@ -184,10 +184,31 @@ def test_an_index_out_of_range_is_named_with_the_length(index: int, data: Genera
             ask()
 
 
-@pytest.mark.parametrize("index", [1.0, [0.5], True, None, "1", slice(3), [[1, 2]]])
+@pytest.mark.parametrize("index", [1.0, [0.5], True, [np.True_], None, "1", [[1, 2]]])
 def test_what_is_no_index_is_named(index: Any, data: GeneratedData) -> None:
-    with pytest.raises(TypeError, match="no indices: pass an integer, or a list of integers"):
+    with pytest.raises(TypeError, match=r"pass (an integer, or a list of integers|a whole number)"):
         rows_of(data)[index]
+
+
+@pytest.mark.parametrize("kind", ["i1", "u1", "u2", "i4", "u8"])
+def test_integers_of_every_type_are_indices(kind: str, data: GeneratedData) -> None:
+    number = np.dtype(kind).type
+    rows, wanted = labelled(data), [3, 100, 7]
+    indices: list[Any] = [np.array(wanted, kind), [number(3), np.int64(100), 7]]
+    for index in indices:
+        assert data.count_wrong(rows[index][0], wanted) == 0
+        one_by_one = [row for row, _ in rows.__getitems__(index)]
+        assert data.count_wrong(torch.stack(one_by_one), wanted) == 0
+    assert data.count_wrong(rows[number(3)][0], [3]) == 0
+    assert rows[number(3)][0].shape == rows[torch.tensor(3)][0].shape == rows[3][0].shape
+    sliced = rows[number(2) : number(9) : number(3)]
+    assert data.count_wrong(sliced[0], [2, 5, 8]) == 0
+    assert data.count_wrong(rows[-2:][0], [ROWS - 2, ROWS - 1]) == 0
+    assert len(rows[5:5][0]) == 0
+    with pytest.raises(IndexError, match=r"index .* is out of range"):
+        rows[np.array([1, 2**64 - 1], np.uint64)]
+    with pytest.raises(IndexError, match="index 1180591620717411303424 is out of range"):
+        rows[2**70]
 
 
 def test_rows_may_be_written_to_and_nothing_else_changes(data: GeneratedData) -> None:
@@ -476,7 +497,12 @@ def test_chunks_are_kept_unpacked_as_far_as_the_cache_reaches(
     with h5py.File(tmp_path / "data.h5", "w") as file:
         file.create_dataset("rows", data=np.arange(400), chunks=(100,), compression="gzip")
     unpacked, unpack = list[Any](), sources._unpack
-    monkeypatch.setattr(sources, "_unpack", lambda *a: unpacked.append(a) or unpack(*a))
+
+    def note(*given: Any) -> Any:
+        unpacked.append(given)
+        return unpack(*given)
+
+    monkeypatch.setattr(sources, "_unpack", note)
     for cache_bytes, count in ((1, 6), (1600, 4), (1 << 70, 3)):
         unpacked.clear()
         rows = Hdf5Dataset(tmp_path / "data.h5", "rows", cache_bytes=cache_bytes)

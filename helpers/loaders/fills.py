@@ -1,5 +1,6 @@
 """Fill shuffle buffers: threads read the next one's rows while batches are made of this one."""
 
+import os
 import threading
 from collections import deque
 from collections.abc import Generator, Iterable, Sequence
@@ -16,6 +17,7 @@ from helpers.loaders.raw_files import Bytes, make_bounce_buffers
 from helpers.loaders.sources import Source, announce, named_rows, open_source
 
 _ALIGNMENT = 64  # bytes, as torch has it
+_THREAD_NAME = "reader of a fill"
 
 
 def read_fills(
@@ -26,6 +28,7 @@ def read_fills(
     As many fills `ahead` are being read meanwhile. When the generator is closed or forgotten, its
     threads end with the range that they are at. A process that ends waits until these are read.
     """
+    process = os.getpid()
     free = deque(make_bounce_buffers(threads))
     stop = threading.Event()
     coming: deque[tuple[Fill, list[Rows], list[Future[None]]]] = deque()
@@ -34,24 +37,31 @@ def read_fills(
         fill, rows, readers = coming.popleft()
         for reader in readers:
             reader.result()  # raises what the thread has met
+        for source in sources:
+            source.column.check_unchanged()  # no row of the fill is of another time
         return fill, rows
 
-    with ThreadPoolExecutor(threads, "reader of a fill") as pool:
-        try:
-            for fill, rows in fills:
-                for source in sources:
-                    announce(source, fill.ranges)
-                offsets = accumulate((last - first for first, last in fill.ranges), initial=0)
-                left = deque(zip(fill.ranges, offsets, strict=False))
-                work = partial(_read_ranges, left, sources, rows, free, stop)
-                readers = [pool.submit(work) for _ in range(threads)]
-                coming.append((fill, rows, readers))
-                if len(coming) > ahead:
-                    yield take()
-            while coming:
+    pool = ThreadPoolExecutor(threads, _THREAD_NAME)
+    try:
+        for fill, rows in fills:
+            for source in sources:
+                announce(source, fill.ranges)
+            offsets = accumulate((last - first for first, last in fill.ranges), initial=0)
+            left = deque(zip(fill.ranges, offsets, strict=False))
+            work = partial(_read_ranges, left, sources, rows, free, stop)
+            readers = [pool.submit(work) for _ in range(threads)]
+            coming.append((fill, rows, readers))
+            if len(coming) > ahead:
                 yield take()
-        finally:
-            stop.set()
+        while coming:
+            yield take()
+    finally:
+        stop.set()
+        # The garbage collector may run this in such a thread, and none can wait for itself. In a
+        # forked process there are none.
+        wait = not threading.current_thread().name.startswith(_THREAD_NAME)
+        if os.getpid() == process:
+            pool.shutdown(wait)
 
 
 def make_buffer(column: Column, rows: int) -> Rows:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from helpers.loaders.opening import looks_like, open_regular
 
@@ -29,11 +29,9 @@ def open_hdf5_file(path: Path, **how: Any) -> Iterator[Any]:
     with open_regular(path) as file:  # a plain cause has a plain error
         # The user's own block may come before the signature.
         places = (0, *(512 << step for step in range(20)))
-        starts = (file.seek(place) * 0 or file.read(64) for place in places)
-        start = next(starts)
-        found = start.startswith(_SIGNATURE) or any(s.startswith(_SIGNATURE) for s in starts)
-    if not found:
-        raise ValueError(f"{path} is not HDF5 but {looks_like(start)}")
+        if not any(_has_signature(file, place) for place in places):
+            file.seek(0)
+            raise ValueError(f"{path} is not HDF5 but {looks_like(file.read(64))}")
     try:
         opened = h5py.File(path, "r", **how)
     except OSError as error:
@@ -62,9 +60,10 @@ def get_dataset(file: Any, path: Path, name: str) -> Any:
     for position in range(plist.get_nfilters()):
         code, _flags, _values, title = plist.get_filter(position)
         if not h5py.h5z.filter_avail(code):
+            needed = f"HDF5 filter {code} ({title.decode() or 'without a name'})"
             raise ValueError(
-                f"dataset {name!r} of {path} needs HDF5 filter {code} ({title.decode() or "no name"}), which "
-                f"this process has not loaded: {_PLUGIN}"
+                f"dataset {name!r} of {path} needs {needed}, which this process has not loaded: "
+                f"{_PLUGIN}"
             )
     return dataset
 
@@ -81,6 +80,11 @@ def reading_advice(error: Exception) -> str:
     if "plugin" in str(error) or "required filter" in str(error):
         return f"HDF5 has a filter that this process has not loaded: {_PLUGIN}"
     return "check the disk, or write the file again"
+
+
+def _has_signature(file: BinaryIO, place: int) -> bool:
+    file.seek(place)
+    return file.read(len(_SIGNATURE)) == _SIGNATURE
 
 
 def _explained(path: Path, error: OSError) -> Exception:
@@ -100,9 +104,7 @@ def _explained(path: Path, error: OSError) -> Exception:
     return ValueError(f"{path} {kind} ({error}): copy it again, or write it again")
 
 
-def _follow(
-    path: Path, dataset: Any, found: dict[Path, None], seen: set[tuple[Path, str]]
-) -> None:
+def _follow(path: Path, dataset: Any, found: dict[Path, None], seen: set[tuple[Path, str]]) -> None:
     what = f"dataset {dataset.name!r} of {path}"
     left = math.prod(dataset.shape or ()) * dataset.dtype.itemsize
     for name, offset, size in dataset.external or ():

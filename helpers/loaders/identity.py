@@ -74,9 +74,7 @@ def note(path: Path) -> NotedFile:
 def identify(file: Path | int) -> Identity:
     """Return the identity of a path, or of the file that is open as a descriptor."""
     stat = os.stat(file)  # noqa: PTH116  # also of a descriptor, and before each batch
-    return Identity(
-        stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_dev
-    )
+    return Identity(stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_dev)
 
 
 def fingerprint(path: Path) -> str:

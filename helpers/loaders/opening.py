@@ -47,7 +47,7 @@ def absolute(path: str | Path) -> Path:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a file. Raises OSError or ValueError where it is none, before a pipe can make us wait."""
+    """Open a file. Raises OSError or ValueError where it is none: to open a pipe would wait."""
     try:
         mode = path.stat().st_mode
         if stat.S_ISREG(mode):

@@ -9,16 +9,15 @@ import numpy as np
 def whole_number(name: str, value: Any, least: int | None = None) -> int:
     """Return a whole number of Python, numpy or torch as an int.
 
-    Raises TypeError for anything else, a float with a whole value too, and ValueError below `least`.
+    Raises TypeError for anything else, also a float such as 256.0, and ValueError below `least`.
     """
     try:
         if isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool"):
             raise TypeError
         number = operator.index(value)
     except TypeError:
-        raise TypeError(
-            f"{name}={value!r} is of type {type(value).__name__}: pass a whole number, as {least or 0}"
-        ) from None
+        what = f"{name}={value!r} is of type {type(value).__name__}"
+        raise TypeError(f"{what}: pass a whole number, as {least or 0}") from None
     if least is not None and number < least:
         raise ValueError(f"{name}={number}: pass {least} or more")
     return number
