@@ -161,7 +161,7 @@ def test_the_last_batch_is_kept_or_dropped(data: GeneratedData) -> None:
     assert dropped == [64] * 93
 
 
-def test_block_and_mix_sizes_suit_the_file_where_they_are_not_given(folder: Path) -> None:
+def test_block_and_buffer_sizes_suit_the_file_where_they_are_not_given(folder: Path) -> None:
     for count in (1, 2, 100):
         made = ensure("npy", folder / f"{count}", rows=count, row_shape=(16,), progress=False)
         batches = ShuffledBlocks(made.rows_path, made.labels_path)
@@ -246,7 +246,7 @@ def test_any_number_of_workers_hands_out_the_batches_of_a_sampler(
 
 @forks
 @crowds
-def test_workers_without_a_mix_of_their_own_do_no_harm(data: GeneratedData) -> None:
+def test_workers_without_a_fill_of_their_own_do_no_harm(data: GeneratedData) -> None:
     batches = make(data, buffer_bytes="6 MiB")
     for epoch in range(2):
         batches.set_epoch(epoch)
@@ -259,7 +259,7 @@ def test_workers_without_a_mix_of_their_own_do_no_harm(data: GeneratedData) -> N
 @pytest.mark.parametrize(
     ("workers", "prefetch"), [(0, 1), (1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (5, 1)]
 )
-def test_no_mix_is_overwritten_while_a_slow_loop_hands_it_out(
+def test_no_fill_is_overwritten_while_a_slow_loop_hands_it_out(
     workers: int, prefetch: int, data: GeneratedData, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The loop goes on only when all that was asked for is read, and no more than that is."""
@@ -586,7 +586,7 @@ def test_no_thread_is_left_when_the_consumer_raises(data: GeneratedData) -> None
     assert not readers()
 
 
-def test_threads_wait_for_the_next_mix_while_the_iterator_is_kept_and_end_with_its_last(
+def test_threads_wait_for_the_next_fill_while_the_iterator_is_kept_and_end_with_its_last(
     data: GeneratedData,
 ) -> None:
     running = iter(make(data, threads=3))

@@ -110,7 +110,7 @@ def test_a_rank_that_is_a_row_short_still_has_as_many_batches() -> None:
 
 @settings(deadline=None)
 @given(samplers())
-def test_a_mix_is_parts_of_blocks_in_the_order_of_the_file_and_no_more_than_was_asked_for(
+def test_a_fill_is_parts_of_blocks_in_the_order_of_the_file_and_no_more_than_was_asked_for(
     sampler: BlockShuffleSampler,
 ) -> None:
     for rank in all_ranks(sampler):
@@ -131,7 +131,7 @@ def test_a_mix_is_parts_of_blocks_in_the_order_of_the_file_and_no_more_than_was_
 
 @settings(deadline=None)
 @given(samplers())
-def test_the_batches_are_those_of_the_mixes_which_hand_out_each_of_their_rows_once(
+def test_the_batches_are_those_of_the_fills_which_hand_out_each_of_their_rows_once(
     sampler: BlockShuffleSampler,
 ) -> None:
     fills = list(sampler.fills())
@@ -148,7 +148,7 @@ def test_the_batches_are_those_of_the_mixes_which_hand_out_each_of_their_rows_on
 
 @settings(deadline=None)
 @given(samplers())
-def test_no_mix_has_more_than_one_batch_more_than_another(sampler: BlockShuffleSampler) -> None:
+def test_no_fill_has_more_than_one_batch_more_than_another(sampler: BlockShuffleSampler) -> None:
     counts = [len(fill.batches()) for fill in sampler.fills()]
     assert sum(counts) == len(sampler)
     assert max(counts, default=0) - min(counts, default=0) <= 1
@@ -209,20 +209,20 @@ def test_ranks_have_different_orders_of_different_rows() -> None:
     assert np.argsort(first).tolist() != np.argsort(second).tolist()
 
 
-def test_a_block_is_needed_only_while_one_mix_or_two_in_turn_are_handed_out() -> None:
+def test_a_block_is_needed_only_while_one_fill_or_two_in_turn_are_handed_out() -> None:
     indices = np.array(flat(BlockShuffleSampler(10_150, block_rows=50, buffer_blocks=8, seed=3)))
     for block in range(203):
         places = np.flatnonzero(indices // 50 == block)
         assert places[-1] - places[0] < 2 * 8 * 50
 
 
-def test_the_rows_of_a_mix_are_mixed() -> None:
+def test_the_rows_of_a_fill_are_mixed() -> None:
     batches = list(BlockShuffleSampler(10_000, batch_size=200, block_rows=50, buffer_blocks=40))
     blocks = [len({index // 50 for index in batch}) for batch in batches]
     assert min(blocks) > 30  # of 40; 200 rows out of 40 blocks miss few
 
 
-def test_no_mix_is_much_smaller_than_the_others() -> None:
+def test_no_fill_is_much_smaller_than_the_others() -> None:
     """Else the last batches of 33 blocks, mixed 32 at a time, would be of one block."""
     batches = list(BlockShuffleSampler(33 * 50, batch_size=50, block_rows=50, buffer_blocks=32))
     assert min(len({index // 50 for index in batch}) for batch in batches) > 8
@@ -319,8 +319,9 @@ def test_numbers_of_numpy_and_torch_are_numbers(number: Any) -> None:
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_the_defaults_suit_files_of_any_size(ranks: int) -> None:
     for rows in (*range(ranks, 40), 255, 256, 257, 511, 513, 1000):
-        batches = [batch for share in every_rank(rows, ranks) for batch in share]
-        assert sorted(flat(batches)) == list(range(rows))
+        epochs = [every_rank(rows, ranks, epoch=epoch) for epoch in range(9)]
+        assert sorted(index for share in epochs[0] for index in flat(share)) == list(range(rows))
+        assert len({tuple(sorted(flat(shares[0]))) for shares in epochs}) > 1 or ranks == 1
 
 
 def test_the_example_is_true() -> None:

@@ -79,8 +79,8 @@ class ShuffledBlocks(IterableDataset[Batch]):
 
     Files are .npy or HDF5, with datasets named "rows" and "labels" unless you say otherwise. Of
     HDF5 these are fast: no chunks, or chunks of whole rows without compression or with gzip, those
-    of the labels no larger than a block. All else that h5py reads goes through it, by one thread at
-    a time. Blocks are whole chunks.
+    of the labels no larger than a block. Other layouts and filters go through h5py, one thread at
+    a time. Blocks are whole chunks, unless there are too few of them for the ranks.
 
     Memory is `buffer_bytes` for each rank, a megabyte and three chunks for each thread, and a few
     batches, whatever the file's size. Half of it holds the rows that are handed out, half the next
@@ -91,8 +91,9 @@ class ShuffledBlocks(IterableDataset[Batch]):
     A file that free RAM cannot hold is read past the page cache, where system and format can.
     `past_cache=True` does so with any file, which suits one that is read once; `False` never does.
 
-    Raises ValueError or OSError before any work for what cannot be; RuntimeError when a file has
-    changed; OSError, with the rows, where they cannot be read.
+    Raises ValueError, TypeError or OSError before any work for what cannot be; RuntimeError when a
+    file has changed, before a row of another time is handed out (`identity` says what can be seen);
+    OSError, with the rows, where they cannot be read.
     """
 
     def __init__(
@@ -156,7 +157,7 @@ class ShuffledBlocks(IterableDataset[Batch]):
             return self._batches(self._read_ahead())
         if not self._ring:
             raise RuntimeError(
-                "workers hand over whole fills of batches: "
+                "workers hand over whole fills, not batches: "
                 "loop over dataset.unpack(loader), not over the loader"
             )
         return self._read_in_worker(worker.id, worker.num_workers)

@@ -94,7 +94,7 @@ class NpyDataset(FileDataset):
 class Hdf5Dataset(FileDataset):
     """The rows of a dataset in an HDF5 file, contiguous or in chunks of any shape and compression.
 
-    For compressed chunks, `cache_bytes` should hold what a `BlockShuffleSampler` mixes: its
+    For compressed chunks, `cache_bytes` should hold one fill of a `BlockShuffleSampler`: its
     `buffer_blocks` of `block_rows`, which are best whole chunks (`column.chunk_rows`). Each process
     has its own cache. Chunks of whole rows with gzip are unpacked here; where HDF5 has to do it,
     its own cache may take twice as much.

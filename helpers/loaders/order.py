@@ -63,7 +63,7 @@ class BlockShuffleSampler(Sampler[list[int]]):
     [[5, 10, 11], [7, 6, 4], [1, 8, 3], [0, 2, 9]]
 
     Large blocks are read at the disk's speed; many mixed blocks make batches as varied as a full
-    shuffle's. A cache has to hold what is mixed: the page cache, or HDF5's for compressed chunks.
+    shuffle's. A cache has to hold one fill: the page cache, or `cache_bytes` for compressed chunks.
 
     Every row comes once in an epoch. Without `set_epoch` each epoch has the order of the first.
     Where there would be fewer blocks than ranks, `block_rows` is lowered to a rank's share.
@@ -125,10 +125,10 @@ class BlockShuffleSampler(Sampler[list[int]]):
                 continue
             begin, end = self._begin_of(first), self._begin_of(behind)
             low, high = np.searchsorted(ends, [begin, end - 1], "right")
-            mixed = slice(low, high + 1)
+            blocks = slice(low, high + 1)
             # Of a block across the edge of a fill only one part belongs to it.
-            heads = starts[mixed] + np.maximum(begin - begins[mixed], 0)
-            tails = stops[mixed] - np.maximum(ends[mixed] - end, 0)
+            heads = starts[blocks] + np.maximum(begin - begins[blocks], 0)
+            tails = stops[blocks] - np.maximum(ends[blocks] - end, 0)
             yield Fill(
                 sorted(zip(heads.tolist(), tails.tolist(), strict=True)),
                 [self._begin_of(batch) - begin for batch in range(max(first, start), behind + 1)],

@@ -28,7 +28,7 @@ Read = Callable[[int, Rows], None]  # fills an array with the rows from a first 
 
 _DEFLATE, _SHUFFLE = 1, 2  # HDF5's numbers for its filters
 _READABLE_FILTERS = {(), (_DEFLATE,), (_SHUFFLE, _DEFLATE)}
-_SMALL_BYTES = 1 << 16  # of a run: what it costs is to ask for it, not to read it
+_SMALL_BYTES = 1 << 16  # of a range: what it costs is to ask for it, not to read it
 
 
 @dataclass(frozen=True, slots=True)
