@@ -161,7 +161,7 @@ def test_the_last_batch_is_kept_or_dropped(data: GeneratedData) -> None:
     assert dropped == [64] * 93
 
 
-def test_block_and_mix_sizes_suit_the_file_where_they_are_not_given(folder: Path) -> None:
+def test_block_and_buffer_sizes_suit_the_file_where_they_are_not_given(folder: Path) -> None:
     for count in (1, 2, 100):
         made = ensure("npy", folder / f"{count}", rows=count, row_shape=(16,), progress=False)
         batches = ShuffledBlocks(made.rows_path, made.labels_path)
@@ -246,7 +246,7 @@ def test_any_number_of_workers_hands_out_the_batches_of_a_sampler(
 
 @forks
 @crowds
-def test_workers_without_a_mix_of_their_own_do_no_harm(data: GeneratedData) -> None:
+def test_workers_without_a_fill_of_their_own_do_no_harm(data: GeneratedData) -> None:
     batches = make(data, buffer_bytes="6 MiB")
     for epoch in range(2):
         batches.set_epoch(epoch)
@@ -259,7 +259,7 @@ def test_workers_without_a_mix_of_their_own_do_no_harm(data: GeneratedData) -> N
 @pytest.mark.parametrize(
     ("workers", "prefetch"), [(0, 1), (1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (5, 1)]
 )
-def test_no_mix_is_overwritten_while_a_slow_loop_hands_it_out(
+def test_no_fill_is_overwritten_while_a_slow_loop_hands_it_out(
     workers: int, prefetch: int, data: GeneratedData, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The loop goes on only when all that was asked for is read, and no more than that is."""
@@ -352,6 +352,15 @@ def test_a_loader_over_something_else_or_in_batches_of_its_own_is_refused(
             batches.unpack(loader)
 
 
+@forks
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_loader_that_would_add_an_axis_is_refused(workers: int, data: GeneratedData) -> None:
+    more: dict[str, Any] = {"multiprocessing_context": "fork"} if workers else {}
+    loader = DataLoader(make(data), batch_size=2, num_workers=workers, **more)
+    with pytest.raises(RuntimeError, match=r"pass DataLoader\(batches, batch_size=None"):
+        next(iter(loader))
+
+
 def test_workers_that_persist_are_refused(data: GeneratedData) -> None:
     batches = make(data)
     loader = DataLoader(batches, batch_size=None, num_workers=1, persistent_workers=True)
@@ -418,6 +427,18 @@ def test_a_resumed_epoch_can_be_saved_again(data: GeneratedData) -> None:
         assert_right(data, islice(batches, 10), indices[done : done + 10])
 
 
+@forks
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_iteration_that_is_given_up_keeps_the_place(workers: int, data: GeneratedData) -> None:
+    loop(batches := make(data), workers)
+    indices = list(batches.order)
+    batches.load_state_dict({**batches.state_dict(), "batches": 50})
+    for taken in (0, 1, 30):
+        assert len(list(islice(loop(batches, workers), taken))) == taken
+    assert_right(data, loop(batches, workers), indices[50:])
+    assert len(list(loop(batches, workers))) == 94
+
+
 def test_another_epoch_forgets_the_place(data: GeneratedData) -> None:
     batches = make(data)
     batches.load_state_dict({**batches.state_dict(), "batches": 50})
@@ -450,6 +471,8 @@ def test_a_state_of_another_file_or_version_is_refused(data: GeneratedData, fold
         make(data).load_state_dict({**state, "version": "0"})
     with pytest.raises(ValueError, match="its version is None"):
         make(data).load_state_dict({})
+    with pytest.raises(TypeError, match="the state is None: pass one that state_dict returned"):
+        make(data).load_state_dict(None)  # type: ignore[arg-type]
 
 
 @forks
@@ -519,7 +542,7 @@ def test_a_state_of_no_place_is_refused_and_changes_nothing(
     change: dict[str, Any], data: GeneratedData
 ) -> None:
     batches = make(data)
-    with pytest.raises(ValueError, match="the state is of no place: batches="):
+    with pytest.raises(ValueError, match=r"the state is of no place \(.*: pass"):
         batches.load_state_dict({**batches.state_dict(), **change})
     assert_right(data, batches, make(data).order)
 
@@ -563,7 +586,7 @@ def test_no_thread_is_left_when_the_consumer_raises(data: GeneratedData) -> None
     assert not readers()
 
 
-def test_threads_wait_for_the_next_mix_while_the_iterator_is_kept_and_end_with_its_last(
+def test_threads_wait_for_the_next_fill_while_the_iterator_is_kept_and_end_with_its_last(
     data: GeneratedData,
 ) -> None:
     running = iter(make(data, threads=3))
@@ -580,6 +603,49 @@ def test_an_iterator_that_was_never_asked_starts_no_thread(data: GeneratedData) 
     running = iter(make(data))
     assert not readers()
     del running
+
+
+@forks
+@pytest.mark.parametrize("taken", [0, 1])
+def test_an_iterator_carried_over_a_fork_is_an_error_there(taken: int, data: GeneratedData) -> None:
+    def go_on() -> None:
+        with pytest.raises(RuntimeError, match=r"forked from: begin an iteration here"):
+            list(running)
+        assert_right(data, batches, batches.order)
+
+    running = iter(batches := make(data))
+    list(islice(running, taken))
+    child = multiprocessing.get_context("fork").Process(target=go_on)
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0
+    assert len(list(running)) == 94 - taken
+
+
+def test_an_iterator_may_be_collected_as_garbage_in_a_thread_of_its_own(
+    data: GeneratedData, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, dropped, collected = raw_files._read_bytes, threading.Event(), threading.Event()
+    errors, batches = list[Any](), ShuffledBlocks(data.rows_path, **SMALL, threads=1)
+    first = iter(range(len(next(batches.order.fills()).ranges)))
+
+    def collect(*arguments: Any) -> None:
+        read(*arguments)
+        if next(first, None) is None and dropped.wait(60) and not collected.is_set():
+            gc.collect()
+            collected.set()
+
+    monkeypatch.setattr(sys, "unraisablehook", errors.append)
+    monkeypatch.setattr(raw_files, "_read_bytes", collect)
+    cycle: list[Any] = [iter(batches)]
+    cycle.append(cycle)
+    next(cycle[0])
+    gc.disable()
+    del cycle
+    dropped.set()
+    assert collected.wait(60)
+    gc.enable()
+    assert not errors
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -645,6 +711,29 @@ def test_a_file_that_changes_in_mid_epoch_is_noticed(tmp_path: Path) -> None:
         list(running)
 
 
+@pytest.mark.parametrize("moment", ["reading", "read"])
+def test_no_row_comes_of_a_fill_that_was_read_while_the_file_was_written(
+    moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "x.npy", VALUES)
+    batches = ShuffledBlocks(path, batch_size=10, block_rows=10, buffer_bytes="8 KiB", threads=1)
+    read, reads = raw_files._read_bytes, iter(range(100))
+
+    def rewrite(*arguments: Any) -> None:
+        if moment == "read":
+            read(*arguments)
+        if next(reads) == 99:  # of the last fill: nobody opens the file after this
+            write(path, VALUES + 1)
+        if moment == "reading":
+            read(*arguments)
+
+    monkeypatch.setattr(raw_files, "_read_bytes", rewrite)
+    seen = list[Any]()
+    with pytest.raises(RuntimeError, match=r"x\.npy was written to while in use"):
+        seen.extend(batches)
+    assert 0 < len(seen) < 100
+
+
 def test_a_read_error_comes_once_with_its_rows_and_after_all_rows_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -704,17 +793,46 @@ def test_files_that_will_not_do_are_refused(tmp_path: Path) -> None:
         ({"batch_size": 5000}, "2 buffers of 819 rows, less than a block of 50 or a batch of 5000"),
         ({"batch_size": 0}, "batch_size=0"),
         ({"block_rows": 0}, "block_rows=0"),
-        ({"block_rows": 6001, "buffer_bytes": "4 MiB"}, "more than the 6000 rows"),
         ({"threads": 0}, "threads=0"),
         ({"threads": 65}, "threads=65: pass 1 to 64"),
+        ({"threads": True}, "threads=True is of type bool: pass a whole number"),
+        ({"batch_size": 64.0}, "batch_size=64.0 is of type float: pass a whole number"),
+        ({"block_rows": 2.5}, "block_rows=2.5 is of type float"),
+        ({"rank": "0"}, "rank='0' is of type str"),
+        ({"past_cache": "no"}, "past_cache='no': pass True or False"),
         ({"rank": 3, "ranks": 3}, "rank=3"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(
     change: dict[str, Any], words: str, data: GeneratedData
 ) -> None:
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises((ValueError, TypeError), match=words):
         make(data, **change)
+
+
+@pytest.mark.parametrize("number", [np.int64, np.uint16, torch.tensor])
+def test_settings_and_places_of_numpy_and_torch_are_numbers(
+    number: Any, data: GeneratedData
+) -> None:
+    more = {"rank": 1, "ranks": 2, "threads": 2, "seed": 5}
+    batches = make(
+        data,
+        **{name: number(value) for name, value in (SMALL | more).items() if name != "buffer_bytes"},
+        drop_last=np.bool_(True),
+    )
+    batches.set_epoch(number(3))
+    list(islice(batches, 5))
+    state = batches.state_dict()
+    assert {type(value) for value in state.values()} <= {bool, int, str, list}
+    resumed = make(data, **more, drop_last=True)
+    resumed.load_state_dict({**state, "batches": number(5), "epoch": number(3)})
+    assert_right(data, resumed, list(batches.order)[5:])
+    assert resumed.state_dict()["epoch"] == 3
+
+
+def test_a_buffer_may_be_larger_than_any_memory(data: GeneratedData) -> None:
+    batches = make(data, buffer_bytes=2**70, block_rows=2**70)
+    assert_right(data, batches, batches.order)
 
 
 def test_an_epoch_below_zero_is_refused(data: GeneratedData) -> None:

@@ -1,5 +1,7 @@
+import errno
 import os
 import pickle
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,9 @@ def write_hdf5(path: Path) -> None:
         file.create_dataset("unwritten", (4, 3), "float32")
         file.create_dataset("empty", (0, 3), "float32")
         file["words"] = ["a", "b"]
+        file["times"] = np.zeros(3, "M8[s]").astype(h5py.opaque_dtype(np.dtype("M8[s]")))
+        file["opaque"] = np.zeros(3, "V2")
+        file["fields"] = np.zeros(3, "f4,f4")
         file["nothing"] = h5py.Empty("float32")
         file["swapped"] = ROWS.astype(">f4")
 
@@ -69,9 +74,13 @@ def test_one_axis_is_rows_of_single_values_in_any_order(tmp_path: Path) -> None:
         (ROWS[:, :0], r"no rows to read, its shape is \(4, 0\)"),
         (ROWS[0, 0], "single value: save an array of rows"),
         (ROWS.astype(">f4"), r"foreign order \(>f4\): save it in native order"),
-        (np.zeros(3, "f4,f4"), "save an array of plain numbers"),
+        (np.zeros(3, "f4,f4"), "compound, with fields f0, f1: save each field by itself"),
         (np.zeros(3, [("λ", "f4")]), r"version \(3, 0\): save a plain array"),
-        (np.array(["a", "b"]), "dtype <U1: save an array of plain numbers"),
+        (np.array(["a", "b"]), "dtype <U1: words: save the number of each"),
+        (np.zeros(3, "S2"), "dtype |S2: words: save the number of each".replace("|", r"\|")),
+        (np.zeros(3, "M8[s]"), r"times: save them as numbers, array.astype\(np.int64\)"),
+        (np.zeros(3, "m8[s]"), "spans of time: save them as numbers"),
+        (np.zeros((3, 2), "V2"), r"bfloat16 and float8: save array.view\(np.uint16\)"),
         (np.zeros(3, np.longdouble), "save an array of plain numbers"),
     ],
 )
@@ -105,10 +114,10 @@ def test_a_pickle_that_pretends_to_be_an_array_is_named_and_never_unpickled(tmp_
         (lambda whole: whole[:40], "damaged .npy header .*: write it again"),
         (lambda whole: whole.replace(b"'shape'", b"'shale'"), "damaged .npy header"),
         (lambda whole: whole.replace(b"(4, 3)", b"(4, {)"), "damaged .npy header"),
-        (lambda whole: b"", "starts with b'': write it with np.save"),
-        (lambda whole: b"1.0,2.0,3.0", "starts with b'1.0,2.': write it with np.save"),
+        (lambda whole: b"", "not a .npy file but empty: write it again"),
+        (lambda whole: b"1.0,2.0,3.0", "text, it starts with b'1.0,2.0,': save its numbers"),
         (lambda whole: b"\x89HDF\r\n\x1a\n", "an HDF5 file: read it with Hdf5Dataset"),
-        (lambda whole: b"PK\x03\x04" + whole, "an .npz archive"),
+        (lambda whole: b"\x00" + whole, "unknown, it starts with b'.x00.x93NUM"),
     ],
 )
 def test_a_damaged_or_foreign_file_is_named(
@@ -169,7 +178,10 @@ def test_rows_in_another_file_have_no_offset(tmp_path: Path) -> None:
         ("inside", "no dataset 'inside': it has"),
         ("empty", r"dataset 'empty' of .* no rows to read, its shape is \(0, 3\)"),
         ("nothing", "dataset 'nothing' of .* single value"),
-        ("words", "dataset 'words' of .* holds Python objects"),
+        ("words", "dataset 'words' of .* holds values of any length, such as words"),
+        ("times", "dataset 'times' of .* has dtype datetime64.*: times: save them as numbers"),
+        ("opaque", "dataset 'opaque' of .* bfloat16 and float8: save array.view"),
+        ("fields", "dataset 'fields' of .* compound, with fields f0, f1: save each"),
         ("swapped", r"dataset 'swapped' of .* foreign order \(>f4\)"),
     ],
 )
@@ -213,22 +225,249 @@ def test_a_filter_that_is_not_installed_is_named(
 ) -> None:
     write_hdf5(tmp_path / "data.h5")
     monkeypatch.setattr(h5py.h5z, "filter_avail", lambda code: code != 1)
-    with pytest.raises(ValueError, match=r"filter 1 \(deflate\).*install hdf5plugin and import"):
+    with pytest.raises(
+        ValueError, match=r"filter 1 \(deflate\).*process has not loaded: .*`import hdf5plugin` in"
+    ):
         open_hdf5(tmp_path / "data.h5", "packed")
 
 
-@pytest.mark.parametrize("content", [b"", b"no HDF5", ROWS.tobytes()])
-def test_a_foreign_file_is_no_hdf5(content: bytes, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"", "empty: write it again"),
+        (b"no HDF5", "text, it starts with b'no HDF5': save"),
+        (ROWS.tobytes(), "unknown, it starts with"),
+        (b"\x93NUMPY\x01\x00", "a .npy file: read it with NpyDataset, or name it .npy"),
+        (b"PK\x03\x04", "a zip or .npz archive"),
+        (b"PAR1", "a parquet file: save its columns"),
+        (b"\x1f\x8b\x08", "compressed with gzip: unpack it"),
+        (b"version https://git-lfs.github.com/spec/v1", "a pointer of git-lfs .* git lfs pull"),
+        (b"<!doctype html>", r"text, perhaps a web page \(HTML\) .* download it again"),
+    ],
+)
+def test_a_file_that_is_no_hdf5_is_told_by_what_it_looks_like(
+    content: bytes, what: str, tmp_path: Path
+) -> None:
     (tmp_path / "data.h5").write_bytes(content)
-    with pytest.raises(ValueError, match=r"data.h5 cannot be read as HDF5 .*: close whatever"):
+    with pytest.raises(ValueError, match=rf"data.h5 is not HDF5 but {what}"):
         open_hdf5(tmp_path / "data.h5", "rows")
 
 
 def test_a_truncated_hdf5_file_is_named(tmp_path: Path) -> None:
     write_hdf5(tmp_path / "data.h5")
     os.truncate(tmp_path / "data.h5", (tmp_path / "data.h5").stat().st_size - 100)
-    with pytest.raises(ValueError, match=r"data.h5 cannot be read as HDF5 \(.*truncated"):
+    with pytest.raises(ValueError, match=r"data.h5 was cut short \(.*truncated.*: copy it again"):
         open_hdf5(tmp_path / "data.h5", "rows")
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.EAGAIN, "open in a program that writes it .* close it there"),
+        (errno.ENOLCK, "cannot lock files .* HDF5_USE_FILE_LOCKING=FALSE before Python starts"),
+    ],
+)
+def test_a_lock_that_cannot_be_had_has_the_advice_of_its_cause(
+    number: int, advice: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError(number, "Unable to open file (unable to lock file)")
+
+    write_hdf5(tmp_path / "data.h5")
+    monkeypatch.setattr(h5py, "File", refuse)
+    with pytest.raises(OSError, match=rf"data.h5 .*{advice}"):
+        open_hdf5(tmp_path / "data.h5", "rows")
+
+
+# Rows of HDF5 in other files
+
+
+def write_virtual(folder: Path) -> Path:
+    """Write rows in source.h5, a dataset over them, and one over that, in a folder of their own."""
+    with h5py.File(folder / "source.h5", "w") as file:
+        file["rows"] = ROWS
+    inner, outer = h5py.VirtualLayout((4, 3), "f4"), h5py.VirtualLayout((4, 3), "f4")
+    inner[:] = h5py.VirtualSource("source.h5", "rows", (4, 3))
+    outer[:] = h5py.VirtualSource("inner.h5", "rows", (4, 3))
+    for name, layout in (("inner.h5", inner), ("outer.h5", outer)):
+        with h5py.File(folder / name, "w") as file:
+            file.create_virtual_dataset("rows", layout)
+    return folder / "outer.h5"
+
+
+def write_external(folder: Path) -> Path:
+    with h5py.File(folder / "data.h5", "w") as file:
+        places = [(str(folder / "first"), 8, 20), (str(folder / "second"), 0, h5py.h5f.UNLIMITED)]
+        file.create_dataset("rows", data=ROWS, external=places)
+    return folder / "data.h5"
+
+
+@pytest.mark.parametrize(
+    ("write", "behind"),
+    [(write_virtual, ["inner.h5", "source.h5"]), (write_external, ["first", "second"])],
+)
+def test_files_behind_a_dataset_are_checked_as_its_own(
+    write: Callable[[Path], Path], behind: list[str], tmp_path: Path
+) -> None:
+    column = open_hdf5(path := write(tmp_path), "rows")
+    assert [file.path.name for file in column.files] == [path.name, *behind]
+    column.check_unchanged()
+    for name in behind:
+        stat = (tmp_path / name).stat()
+        os.utime(tmp_path / name, ns=(1, 1))
+        with pytest.raises(RuntimeError, match=f"{name} was written to while in use"):
+            column.check_unchanged()
+        os.utime(tmp_path / name, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+        (tmp_path / name).rename(tmp_path / "gone")
+        with pytest.raises(RuntimeError, match=f"{name} was removed while in use"):
+            column.check_unchanged()
+        with pytest.raises(FileNotFoundError, match=f"'/?rows' of .* has rows in .*{name}, and"):
+            open_hdf5(path, "rows")
+        (tmp_path / "gone").rename(tmp_path / name)
+
+
+@pytest.mark.parametrize(("name", "needed"), [("first", 28), ("second", 28)])
+def test_an_external_file_that_is_short_is_named(name: str, needed: int, tmp_path: Path) -> None:
+    write_external(tmp_path)
+    os.truncate(tmp_path / name, needed - 1)
+    message = f"{name} was cut short: .* first {needed} bytes, and it has {needed - 1}: write"
+    with pytest.raises(ValueError, match=message):
+        open_hdf5(tmp_path / "data.h5", "rows")
+
+
+@pytest.mark.parametrize("origin", ["", "${ORIGIN}"])
+def test_an_external_file_is_looked_for_where_hdf5_does(
+    origin: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with h5py.File("x/data.h5", "w") as file:
+        file.create_dataset("rows", data=ROWS, external=[("raw", 0, ROWS.nbytes)])
+    if origin:
+        (tmp_path / "raw").rename(tmp_path / "x/raw")
+    monkeypatch.setenv("HDF5_EXTFILE_PREFIX", origin)
+    where = tmp_path / "x/raw" if origin else tmp_path / "raw"
+    assert open_hdf5("x/data.h5", "rows").files[1].path == where
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda file: file.pop("rows"), r"source\.h5 has no dataset 'rows': it has none"),
+        (lambda file: file.__setitem__("rows", ROWS[:3]), r"source\.h5 is \(3, 3\), smaller than"),
+    ],
+)
+def test_a_source_that_cannot_give_all_rows_is_named(
+    change: Callable[[Any], object], message: str, tmp_path: Path
+) -> None:
+    path = write_virtual(tmp_path)
+    with h5py.File(tmp_path / "source.h5", "w") as file:
+        file["rows"] = ROWS
+        if "smaller" in message:
+            file.pop("rows")
+        change(file)
+    with pytest.raises(ValueError, match=message):
+        open_hdf5(path, "rows")
+
+
+@pytest.mark.parametrize(
+    ("source", "step", "message"),
+    [
+        (("source%b.h5", "rows", (2, 3)), 2, "any files named source%b.h5 rows, which cannot be"),
+        (("source.h5", "rows%b", (2, 3)), 2, "any files named source.h5 rows%b, which cannot be"),
+        (("source.h5", "rows", (4, 3), None, (None, 3)), 1, "grows with its sources, which cannot"),
+    ],
+)
+def test_a_dataset_of_any_number_of_sources_is_refused(
+    source: Any, step: int, message: str, tmp_path: Path
+) -> None:
+    mapping, endless = h5py.VirtualSource(*source), h5py.h5s.UNLIMITED
+    for name in ("source.h5", "source0.h5"):
+        with h5py.File(tmp_path / name, "w") as file:
+            file.create_dataset("rows", chunks=(2, 3), data=ROWS, maxshape=(None, 3))
+            file["rows0"] = ROWS
+    space = h5py.h5s.create_simple((4, 3), (endless, 3))
+    space.select_hyperslab((0, 0), (endless, 1), stride=(step, 1), block=(step, 3))
+    plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    if step == 1:
+        mapping = mapping[:endless]
+    else:
+        mapping.sel.id.select_hyperslab((0, 0), (2, 3))
+    plist.set_virtual(space, source[0].encode(), source[1].encode(), mapping.sel.id)
+    with h5py.File(tmp_path / "data.h5", "w") as file:
+        whole = h5py.h5s.create_simple((4, 3), (endless, 3))
+        h5py.h5d.create(file.id, b"rows", h5py.h5t.IEEE_F32LE, whole, plist)
+    with pytest.raises(ValueError, match=message):
+        open_hdf5(tmp_path / "data.h5", "rows")
+
+
+# System calls
+
+
+def loop(folder: Path) -> Path:
+    (folder / "a.npy").symlink_to("a.npy")
+    return folder / "a.npy"
+
+
+def pipe(folder: Path) -> Path:
+    os.mkfifo(folder / "a.npy")
+    return folder / "a.npy"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no named pipes")
+@pytest.mark.parametrize("read", [open_npy, lambda path: open_hdf5(path, "rows")])
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (loop, "a.npy cannot be read, its links lead in a circle: mend"),
+        (pipe, "a.npy is a named pipe: write what comes from it into a file"),
+        (lambda folder: Path("/dev/null"), "/dev/null is a device: write"),
+        (lambda folder: folder / ("a" * 300), "a cannot be read, its name is too long: give"),
+        (lambda folder: Path(__file__) / "a.npy", "a.npy cannot be read, .* is a file: check"),
+        (lambda folder: folder / "a\0.npy", "has a NUL character in it: check the path"),
+    ],
+)
+def test_a_path_that_leads_to_no_file_has_a_cause_and_a_next_step(
+    make: Callable[[Path], Path], message: str, read: Callable[[Path], object], tmp_path: Path
+) -> None:
+    with pytest.raises((ValueError, OSError), match=message):
+        read(make(tmp_path))
+
+
+def test_a_path_within_a_folder_that_was_removed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(FileNotFoundError, match=r"a.npy .* the working folder was removed: change"):
+        open_npy("a.npy")
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.EACCES, "you may not read it: change its permissions"),
+        (errno.ESTALE, "network's file system has lost it: mount it again"),
+        (errno.EIO, "the disk or the network fails: look into the system's log"),
+        (errno.EBUSY, "busy: check the disk"),
+    ],
+)
+def test_an_error_of_the_system_at_any_time_has_a_cause_and_a_next_step(
+    number: int, advice: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError(number, os.strerror(number))
+
+    write_npy(path := tmp_path / "rows.npy")
+    column = open_npy(path)
+    message = rf"rows\.npy cannot be read, .*{advice}"
+    for ask in (column.check_unchanged, lambda: open_npy(path), lambda: fingerprint(path)):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "stat", refuse)
+            patch.setattr(Path, "stat", refuse)
+            with pytest.raises(OSError, match=message):
+                ask()
 
 
 # Changes
@@ -267,11 +506,39 @@ def test_an_open_file_has_the_identity_of_its_path(tmp_path: Path) -> None:
     write_npy(tmp_path / "rows.npy")
     column = open_npy(tmp_path / "rows.npy")
     with column.path.open("rb") as file:
-        assert identify(file.fileno()) == identify(column.path) == column.identity
+        assert identify(file.fileno()) == identify(column.path) == column.files[0].identity
         replace(column.path)
         column.check_unchanged(file.fileno())
         with pytest.raises(RuntimeError, match="was replaced"):
             column.check_unchanged()
+
+
+def test_a_new_inode_or_link_of_the_same_file_is_no_change(tmp_path: Path) -> None:
+    path = tmp_path / "rows.npy"
+    write_npy(path)
+    noted, stat = open_npy(path), path.stat()
+    replace(path)
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert path.stat().st_ino != stat.st_ino
+    noted.check_unchanged()
+    path.chmod(0o400)
+    noted.check_unchanged()
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    with pytest.raises(RuntimeError, match="was replaced by another file"):
+        noted.check_unchanged()
+
+
+@pytest.mark.parametrize(("age", "waits"), [(0, 1), (19_000_000, 1), (20_000_000, 0), (-1, 0)])
+def test_a_file_is_noted_only_when_the_next_write_would_have_another_time(
+    age: int, waits: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_npy(tmp_path / "rows.npy")
+    now, slept = (tmp_path / "rows.npy").stat().st_ctime_ns + age, list[float]()
+    monkeypatch.setattr(time, "time_ns", lambda: now)
+    monkeypatch.setattr(time, "sleep", slept.append)
+    open_npy(tmp_path / "rows.npy")
+    assert slept == [0.02] * waits
 
 
 def test_a_fingerprint_is_of_what_the_file_holds(tmp_path: Path) -> None:

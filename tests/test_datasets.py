@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -18,9 +19,10 @@ from torch.utils.data import DataLoader
 
 from data_gen import GeneratedData, ensure
 from helpers.dataset_properties import ALL_PROPERTIES, DatasetProperty
-from helpers.loaders import datasets
+from helpers.loaders import datasets, sources
 from helpers.loaders.columns import open_hdf5
 from helpers.loaders.datasets import FileDataset, Hdf5Dataset, Labelled, NpyDataset
+from helpers.loaders.hdf5_files import reading_advice
 from helpers.loaders.row_access import ChunkedRows, MappedRows
 
 ROWS = 3000
@@ -182,10 +184,31 @@ def test_an_index_out_of_range_is_named_with_the_length(index: int, data: Genera
             ask()
 
 
-@pytest.mark.parametrize("index", [1.0, [0.5], True, None, "1", slice(3), [[1, 2]]])
+@pytest.mark.parametrize("index", [1.0, [0.5], True, [np.True_], None, "1", [[1, 2]]])
 def test_what_is_no_index_is_named(index: Any, data: GeneratedData) -> None:
-    with pytest.raises(TypeError, match="no indices: pass an integer, or a list of integers"):
+    with pytest.raises(TypeError, match=r"pass (an integer, or a list of integers|a whole number)"):
         rows_of(data)[index]
+
+
+@pytest.mark.parametrize("kind", ["i1", "u1", "u2", "i4", "u8"])
+def test_integers_of_every_type_are_indices(kind: str, data: GeneratedData) -> None:
+    number = np.dtype(kind).type
+    rows, wanted = labelled(data), [3, 100, 7]
+    indices: list[Any] = [np.array(wanted, kind), [number(3), np.int64(100), 7]]
+    for index in indices:
+        assert data.count_wrong(rows[index][0], wanted) == 0
+        one_by_one = [row for row, _ in rows.__getitems__(index)]
+        assert data.count_wrong(torch.stack(one_by_one), wanted) == 0
+    assert data.count_wrong(rows[number(3)][0], [3]) == 0
+    assert rows[number(3)][0].shape == rows[torch.tensor(3)][0].shape == rows[3][0].shape
+    sliced = rows[number(2) : number(9) : number(3)]
+    assert data.count_wrong(sliced[0], [2, 5, 8]) == 0
+    assert data.count_wrong(rows[-2:][0], [ROWS - 2, ROWS - 1]) == 0
+    assert len(rows[5:5][0]) == 0
+    with pytest.raises(IndexError, match=r"index .* is out of range"):
+        rows[np.array([1, 2**64 - 1], np.uint64)]
+    with pytest.raises(IndexError, match="index 1180591620717411303424 is out of range"):
+        rows[2**70]
 
 
 def test_rows_may_be_written_to_and_nothing_else_changes(data: GeneratedData) -> None:
@@ -278,7 +301,7 @@ def test_a_process_that_inherits_an_open_file_closes_it_and_opens_its_own(
     assert rows._rows is not inherited
     assert isinstance(inherited, ChunkedRows | MappedRows)
     if isinstance(inherited, ChunkedRows):
-        assert not inherited._file
+        assert not inherited._closing.alive
     else:
         assert inherited._map.closed
 
@@ -391,15 +414,15 @@ def test_rows_are_right_where_the_system_takes_no_advice(
 
 
 class Recorded:
-    """Notes what is read of an HDF5 dataset."""
+    """Notes which rows are read."""
 
-    def __init__(self, dataset: Any) -> None:
-        self.dataset = dataset
+    def __init__(self, read: Any) -> None:
+        self.read = read
         self.slices: list[tuple[int, int]] = []
 
-    def __getitem__(self, part: slice) -> Any:
-        self.slices.append((part.start, part.stop))
-        return self.dataset[part]
+    def __call__(self, first: int, out: Any) -> None:
+        self.slices.append((first, first + len(out)))
+        self.read(first, out)
 
 
 def test_a_chunk_is_read_in_one_call_in_the_files_order(folder: Path) -> None:
@@ -407,7 +430,7 @@ def test_a_chunk_is_read_in_one_call_in_the_files_order(folder: Path) -> None:
     rows = rows_of(data)
     rows[0]
     assert isinstance(rows._rows, ChunkedRows)
-    recorded = rows._rows._dataset = Recorded(rows._rows._dataset)
+    recorded = rows._rows._read = Recorded(rows._rows._read)
     wanted = [2999, 70, 64, 127, 64, 3]
     assert data.count_wrong(rows[wanted], wanted) == 0
     assert recorded.slices == [(3, 4), (64, 128), (2999, 3000)]
@@ -454,6 +477,45 @@ del batches
 """
 
 
+def test_a_chunk_that_unpacks_to_another_size_is_damage(tmp_path: Path) -> None:
+    """HDF5 itself hands out what was in memory before."""
+    values = np.ones((20, 3), np.float32)
+    for content in (bytes(119), bytes(121)):
+        with h5py.File(tmp_path / "data.h5", "w") as file:
+            made = file.create_dataset("rows", data=values, chunks=(10, 3), compression="gzip")
+            made.id.write_direct_chunk((10, 0), zlib.compress(content))
+        rows = Hdf5Dataset(tmp_path / "data.h5", "rows")
+        assert rows[9].tolist() == [1, 1, 1]
+        message = f"rows 10 to 10 of .*a chunk of 120 bytes has {len(content)}.*write the file"
+        with pytest.raises(OSError, match=message):
+            rows[10]
+
+
+def test_chunks_are_kept_unpacked_as_far_as_the_cache_reaches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with h5py.File(tmp_path / "data.h5", "w") as file:
+        file.create_dataset("rows", data=np.arange(400), chunks=(100,), compression="gzip")
+    unpacked, unpack = list[Any](), sources._unpack
+
+    def note(*given: Any) -> Any:
+        unpacked.append(given)
+        return unpack(*given)
+
+    monkeypatch.setattr(sources, "_unpack", note)
+    for cache_bytes, count in ((1, 6), (1600, 4), (1 << 70, 3)):
+        unpacked.clear()
+        rows = Hdf5Dataset(tmp_path / "data.h5", "rows", cache_bytes=cache_bytes)
+        assert [int(rows[row]) for row in (0, 100, 1, 200, 2, 101)] == [0, 100, 1, 200, 2, 101]
+        assert len(unpacked) == count
+
+
+def test_a_filter_that_only_another_process_has_loaded_is_named(tmp_path: Path) -> None:
+    error = OSError("can't open directory (/usr/local/lib/plugin)")
+    assert "`import hdf5plugin` in the module that defines the dataset" in reading_advice(error)
+    assert reading_advice(OSError("read failed")) == "check the disk, or write the file again"
+
+
 @pytest.mark.parametrize("workers", ["0", "1"])
 def test_a_chunk_that_cannot_be_decoded_is_named_with_its_rows(
     workers: str, tmp_path: Path
@@ -471,7 +533,7 @@ def test_a_chunk_that_cannot_be_decoded_is_named_with_its_rows(
         command, stdout=subprocess.PIPE, text=True, check=True, timeout=200, env=environment
     ).stdout
     assert output.startswith("128 ")
-    assert output.count(f"rows 128 to 191 of /rows in {path} cannot be read (") == 1
+    assert output.count(f"rows 128 to 191 of {path} cannot be read (") == 1
     assert "write the file again" in output
 
 

@@ -38,7 +38,7 @@ def reading(
 
 
 def watch(monkeypatch: pytest.MonkeyPatch, read: Callable[[int, Read, Any], None]) -> None:
-    """Let the reading of a run go through `read`, which gets its first row."""
+    """Let the reading of a range go through `read`, which gets its first row."""
     really = raw_files._read_bytes
 
     def instead(file: Any, offset: int, into: Any) -> None:
@@ -47,7 +47,7 @@ def watch(monkeypatch: pytest.MonkeyPatch, read: Callable[[int, Read, Any], None
     monkeypatch.setattr(raw_files, "_read_bytes", instead)
 
 
-def test_a_mix_holds_its_runs_end_to_end(column: Column) -> None:
+def test_a_fill_holds_its_ranges_end_to_end(column: Column) -> None:
     for ahead in (0, 1, 5):
         fills = [fill(0, 50), fill(20), fill(90)]
         found = [rows for _, (rows,) in reading(fills, column, threads=3, ahead=ahead)]
@@ -56,7 +56,7 @@ def test_a_mix_holds_its_runs_end_to_end(column: Column) -> None:
         np.testing.assert_array_equal(found[2], VALUES[90:])
 
 
-def test_a_mix_comes_with_its_own_buffers_and_nothing_is_written_behind_it(column: Column) -> None:
+def test_a_fill_comes_with_its_own_buffers_and_nothing_is_written_behind_it(column: Column) -> None:
     buffers = [[np.full((20, 4), -1, np.float32)] for _ in range(2)]
     fills = [fill(0, 50), fill(20)]
     pairs = list(zip(fills, buffers, strict=True))
@@ -89,7 +89,7 @@ def test_threads_read_at_the_same_time(column: Column, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("ahead", [0, 1, 2])
-def test_what_comes_next_is_read_while_a_mix_is_in_use_and_no_more(
+def test_what_comes_next_is_read_while_a_fill_is_in_use_and_no_more(
     ahead: int, column: Column, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun = {row: threading.Event() for row in range(0, 100, 10)}
@@ -115,14 +115,14 @@ def test_a_closed_reading_leaves_out_what_was_not_begun(
 ) -> None:
     seen, begun, closing = [], threading.Event(), threading.Event()
 
-    def wait_in_the_second_mix(row: int, read: Read, arguments: Any) -> None:
+    def wait_in_the_second_fill(row: int, read: Read, arguments: Any) -> None:
         read(*arguments)
         seen.append(row)
         if row == 10:
             begun.set()
             closing.wait(60)
 
-    watch(monkeypatch, wait_in_the_second_mix)
+    watch(monkeypatch, wait_in_the_second_fill)
     fills = reading([fill(0), fill(10, 20, 30)], column)
     next(fills)
     assert begun.wait(60)
@@ -151,7 +151,7 @@ def test_no_thread_is_left_of_a_reading_that_ended_was_closed_or_dropped(column:
 def test_threads_that_read_past_the_cache_never_share_a_bounce_buffer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where one is still at a run of a fill while another has begun with the next fill."""
+    """Also where one is still at a range of a fill while another has begun with the next fill."""
     values = np.arange(4 * 32768, dtype=np.float32).reshape(4, -1)
     np.save(tmp_path / "x.npy", values)
     column, read = open_npy(tmp_path / "x.npy"), raw_files._read_pages
@@ -160,7 +160,7 @@ def test_threads_that_read_past_the_cache_never_share_a_bounce_buffer(
     in_use: set[int] = set()
     shared: list[int] = []
     begun: list[int] = []
-    next_mix, lock = threading.Event(), threading.Lock()
+    next_fill, lock = threading.Event(), threading.Lock()
 
     def note(file: Any, bounce: Any, offset: int, into: Any) -> None:
         with lock:
@@ -168,9 +168,9 @@ def test_threads_that_read_past_the_cache_never_share_a_bounce_buffer(
             shared.extend(in_use & {bounce.ctypes.data})
             in_use.add(bounce.ctypes.data)
         if begun[0] == (offset - 128) // values[0].nbytes:
-            next_mix.wait(60)
+            next_fill.wait(60)
         elif offset > values[:2].nbytes:
-            next_mix.set()
+            next_fill.set()
         read(file, bounce, offset, into)
         with lock:
             in_use.discard(bounce.ctypes.data)
@@ -179,7 +179,7 @@ def test_threads_that_read_past_the_cache_never_share_a_bounce_buffer(
     monkeypatch.setattr(raw_files, "_read_pages", note)
     np.testing.assert_array_equal(np.concatenate([rows for _, (rows,) in fills]), values)
     assert not shared
-    assert next_mix.is_set()
+    assert next_fill.is_set()
 
 
 def test_room_is_aligned_and_of_the_shape_of_the_rows(column: Column) -> None:

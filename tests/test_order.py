@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader, Dataset
@@ -109,7 +110,7 @@ def test_a_rank_that_is_a_row_short_still_has_as_many_batches() -> None:
 
 @settings(deadline=None)
 @given(samplers())
-def test_a_mix_is_parts_of_blocks_in_the_order_of_the_file_and_no_more_than_was_asked_for(
+def test_a_fill_is_parts_of_blocks_in_the_order_of_the_file_and_no_more_than_was_asked_for(
     sampler: BlockShuffleSampler,
 ) -> None:
     for rank in all_ranks(sampler):
@@ -130,7 +131,7 @@ def test_a_mix_is_parts_of_blocks_in_the_order_of_the_file_and_no_more_than_was_
 
 @settings(deadline=None)
 @given(samplers())
-def test_the_batches_are_those_of_the_mixes_which_hand_out_each_of_their_rows_once(
+def test_the_batches_are_those_of_the_fills_which_hand_out_each_of_their_rows_once(
     sampler: BlockShuffleSampler,
 ) -> None:
     fills = list(sampler.fills())
@@ -147,7 +148,7 @@ def test_the_batches_are_those_of_the_mixes_which_hand_out_each_of_their_rows_on
 
 @settings(deadline=None)
 @given(samplers())
-def test_no_mix_has_more_than_one_batch_more_than_another(sampler: BlockShuffleSampler) -> None:
+def test_no_fill_has_more_than_one_batch_more_than_another(sampler: BlockShuffleSampler) -> None:
     counts = [len(fill.batches()) for fill in sampler.fills()]
     assert sum(counts) == len(sampler)
     assert max(counts, default=0) - min(counts, default=0) <= 1
@@ -208,20 +209,20 @@ def test_ranks_have_different_orders_of_different_rows() -> None:
     assert np.argsort(first).tolist() != np.argsort(second).tolist()
 
 
-def test_a_block_is_needed_only_while_one_mix_or_two_in_turn_are_handed_out() -> None:
+def test_a_block_is_needed_only_while_one_fill_or_two_in_turn_are_handed_out() -> None:
     indices = np.array(flat(BlockShuffleSampler(10_150, block_rows=50, buffer_blocks=8, seed=3)))
     for block in range(203):
         places = np.flatnonzero(indices // 50 == block)
         assert places[-1] - places[0] < 2 * 8 * 50
 
 
-def test_the_rows_of_a_mix_are_mixed() -> None:
+def test_the_rows_of_a_fill_are_mixed() -> None:
     batches = list(BlockShuffleSampler(10_000, batch_size=200, block_rows=50, buffer_blocks=40))
     blocks = [len({index // 50 for index in batch}) for batch in batches]
     assert min(blocks) > 30  # of 40; 200 rows out of 40 blocks miss few
 
 
-def test_no_mix_is_much_smaller_than_the_others() -> None:
+def test_no_fill_is_much_smaller_than_the_others() -> None:
     """Else the last batches of 33 blocks, mixed 32 at a time, would be of one block."""
     batches = list(BlockShuffleSampler(33 * 50, batch_size=50, block_rows=50, buffer_blocks=32))
     assert min(len({index // 50 for index in batch}) for batch in batches) > 8
@@ -267,12 +268,18 @@ def test_a_plain_loader_with_workers_hands_out_every_index_once(workers: int) ->
         ({"block_rows": 0}, "block_rows=0: pass 1 or more"),
         ({"buffer_blocks": -1}, "buffer_blocks=-1: pass 1 or more"),
         ({"ranks": 0}, "ranks=0: pass 1 or more"),
-        ({"seed": -1}, "seed=-1, epoch=0: pass 0 or more"),
+        ({"seed": -1}, "seed=-1: pass 0 or more"),
         ({"rank": 2, "ranks": 2}, "rank=2 of 2: pass 0 to 1"),
-        ({"epoch": -1}, "seed=0, epoch=-1: pass 0 or more"),
-        ({"rank": -1}, "rank=-1 of 1: pass 0 to 0"),
-        ({"block_rows": 1001}, "block_rows=1001 is more than the 1000 rows: pass less"),
-        ({"block_rows": 400, "ranks": 4}, "4 ranks cannot share 3 blocks: pass fewer"),
+        ({"epoch": -1}, "epoch=-1: pass 0 or more"),
+        ({"rank": -1}, "rank=-1: pass 0 or more"),
+        ({"ranks": 1001}, "1001 ranks cannot share 1000 rows: pass fewer"),
+        ({"batch_size": 256.0}, "batch_size=256.0 is of type float: pass a whole number, as 1"),
+        ({"block_rows": 2.5}, "block_rows=2.5 is of type float"),
+        ({"buffer_blocks": True}, "buffer_blocks=True is of type bool"),
+        ({"ranks": torch.tensor(True)}, r"ranks=tensor\(True\) is of type Tensor"),
+        ({"rank": "0"}, "rank='0' is of type str: pass a whole number, as 0"),
+        ({"seed": None}, "seed=None is of type NoneType"),
+        ({"drop_last": "no"}, "drop_last='no': pass True or False"),
         (
             {"batch_size": 41, "block_rows": 10, "buffer_blocks": 4},
             "41 is more than 4 mixed blocks",
@@ -281,15 +288,40 @@ def test_a_plain_loader_with_workers_hands_out_every_index_once(workers: int) ->
     ],
 )
 def test_what_does_not_fit_is_named(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         BlockShuffleSampler(**{"rows": 1000, **options})
 
 
-def test_an_epoch_below_zero_is_refused() -> None:
-    sampler = BlockShuffleSampler(1000)
-    with pytest.raises(ValueError, match="epoch=-1: pass 0 or more"):
-        sampler.set_epoch(-1)
-    assert sampler.epoch == 0
+@pytest.mark.parametrize("epoch", [-1, 1.0, "1"])
+def test_an_epoch_that_is_none_is_refused(epoch: Any) -> None:
+    for shuffled in (BlockShuffleSampler(1000), ShuffleBuffer(range(3), 2)):
+        with pytest.raises((ValueError, TypeError), match=f"epoch={epoch!r}.*: pass"):
+            shuffled.set_epoch(epoch)
+    assert BlockShuffleSampler(1000).epoch == 0
+
+
+@pytest.mark.parametrize("number", [np.int64, np.uint8, torch.tensor])
+def test_numbers_of_numpy_and_torch_are_numbers(number: Any) -> None:
+    names = {"batch_size": 20, "block_rows": 10, "buffer_blocks": 5, "ranks": 2, "rank": 1}
+    given: dict[str, Any] = {name: number(value) for name, value in names.items()}
+    sampler = BlockShuffleSampler(number(200), **given, drop_last=np.bool_(True))  # type: ignore[arg-type]
+    sampler.set_epoch(number(3))
+    wanted = BlockShuffleSampler(200, **names, drop_last=True, epoch=3)
+    assert repr(sampler) == repr(wanted)
+    assert list(sampler) == list(wanted)
+    stream = ShuffleBuffer(range(100), number(10), seed=number(1))
+    stream.set_epoch(number(2))
+    plain = ShuffleBuffer(range(100), 10, seed=1)
+    plain.set_epoch(2)
+    assert list(stream) == list(plain)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_the_defaults_suit_files_of_any_size(ranks: int) -> None:
+    for rows in (*range(ranks, 40), 255, 256, 257, 511, 513, 1000):
+        epochs = [every_rank(rows, ranks, epoch=epoch) for epoch in range(9)]
+        assert sorted(index for share in epochs[0] for index in flat(share)) == list(range(rows))
+        assert len({tuple(sorted(flat(shares[0]))) for shares in epochs}) > 1 or ranks == 1
 
 
 def test_the_example_is_true() -> None:

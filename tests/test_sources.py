@@ -94,7 +94,7 @@ def opened(column: Column, *, past_cache: bool) -> Iterator[Read]:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("past_cache", [False, True])
-def test_any_run_of_rows_is_right_in_every_layout(
+def test_any_range_of_rows_is_right_in_every_layout(
     past_cache: bool, layout: str, tmp_path: Path
 ) -> None:
     path = write_hdf5(tmp_path / "x.h5", VALUES, **LAYOUTS[layout])
@@ -160,7 +160,7 @@ def test_a_last_chunk_that_was_left_unfiltered_is_left_to_hdf5(tmp_path: Path) -
     assert find_source(column, 4).offsets is None
 
 
-def test_a_chunk_that_many_runs_share_is_decompressed_once(
+def test_a_chunk_that_many_ranges_share_is_decompressed_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values = np.arange(1000)
@@ -178,7 +178,7 @@ def test_a_chunk_that_many_runs_share_is_decompressed_once(
             out = np.empty(10, values.dtype)
             into(start, out)
             np.testing.assert_array_equal(out, values[start : start + 10])
-    assert len(unpacked) == 2  # the run from 590 ends where the second chunk begins
+    assert len(unpacked) == 2  # the range from 590 ends where the second chunk begins
 
 
 def test_a_damaged_chunk_is_an_error(tmp_path: Path) -> None:
@@ -298,7 +298,8 @@ def test_a_file_larger_than_free_ram_is_read_past_the_page_cache(
     many: Column, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sources, "can_bypass", lambda column: True)
-    for ram, past_cache in ((many.identity.size, False), (many.identity.size - 1, True)):
+    size = many.files[0].identity.size
+    for ram, past_cache in ((size, False), (size - 1, True)):
         monkeypatch.setattr(sources, "available_ram_bytes", lambda ram=ram: ram)
         assert find_source(many, MIB).past_cache == past_cache
         assert find_source(many, MIB, past_cache=True).past_cache
@@ -306,7 +307,7 @@ def test_a_file_larger_than_free_ram_is_read_past_the_page_cache(
 
 
 @pytest.mark.parametrize("path", ["x.npy", "x.h5"])
-def test_small_runs_are_never_read_past_the_page_cache(
+def test_small_ranges_are_never_read_past_the_page_cache(
     path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values = np.zeros((300, 256), np.float32)  # rows of 1 KiB
@@ -386,7 +387,7 @@ def kibibytes(tmp_path: Path) -> Column:
     return open_npy(tmp_path / "x.npy")
 
 
-def test_small_runs_are_announced_and_large_ones_are_not(
+def test_small_ranges_are_announced_and_large_ones_are_not(
     kibibytes: Column, asked: list[tuple[int, ...]]
 ) -> None:
     source = find_source(kibibytes, 64, past_cache=False)

@@ -26,7 +26,9 @@ Where to read on: `order` (which rows when), `fills` (the threads), `sources` (h
 read), `ring` (workers), `columns` (what is checked before).
 """
 
-from collections.abc import Generator, Iterator
+import os
+import sys
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from itertools import cycle, islice
@@ -39,9 +41,9 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from helpers.loaders.columns import Rows, open_columns
 from helpers.loaders.fills import make_buffer, read_fills
-from helpers.loaders.identity import fingerprint
 from helpers.loaders.order import BlockShuffleSampler, Fill
 from helpers.loaders.ring import Ring, as_arrays, make_ring, receive
+from helpers.loaders.settings import whole_number, yes_or_no
 from helpers.loaders.sources import Source, find_source
 from helpers.units import parse_size
 
@@ -77,8 +79,8 @@ class ShuffledBlocks(IterableDataset[Batch]):
 
     Files are .npy or HDF5, with datasets named "rows" and "labels" unless you say otherwise. Of
     HDF5 these are fast: no chunks, or chunks of whole rows without compression or with gzip, those
-    of the labels no larger than a block. All else that h5py reads goes through it, by one thread at
-    a time. Blocks are whole chunks.
+    of the labels no larger than a block. Other layouts and filters go through h5py, one thread at
+    a time. Blocks are whole chunks, unless there are too few of them for the ranks.
 
     Memory is `buffer_bytes` for each rank, a megabyte and three chunks for each thread, and a few
     batches, whatever the file's size. Half of it holds the rows that are handed out, half the next
@@ -89,8 +91,9 @@ class ShuffledBlocks(IterableDataset[Batch]):
     A file that free RAM cannot hold is read past the page cache, where system and format can.
     `past_cache=True` does so with any file, which suits one that is read once; `False` never does.
 
-    Raises ValueError or OSError before any work for what cannot be; RuntimeError when a file has
-    changed; OSError, with the rows, where they cannot be read.
+    Raises ValueError, TypeError or OSError before any work for what cannot be; RuntimeError when a
+    file has changed, before a row of another time is handed out (`identity` says what can be seen);
+    OSError, with the rows, where they cannot be read.
     """
 
     def __init__(
@@ -110,24 +113,25 @@ class ShuffledBlocks(IterableDataset[Batch]):
         threads: int = 4,
         past_cache: bool | None = None,
     ) -> None:
-        if not 1 <= threads <= _MOST_THREADS:
+        self._threads = whole_number("threads", threads, 1)
+        if self._threads > _MOST_THREADS:
             raise ValueError(f"threads={threads}: pass 1 to {_MOST_THREADS}")
+        self._past_cache = None if past_cache is None else yes_or_no("past_cache", past_cache)
         self._columns = open_columns(rows_path, rows_name, labels_path, labels_name)
         row_bytes = sum(column.row_bytes for column in self._columns) + _INDEX_BYTES
         self._memory_rows = parse_size(buffer_bytes) // row_bytes
-        block_rows = self._choose_block_rows(block_rows)
         order = BlockShuffleSampler(
             self._columns[0].rows,
             batch_size=batch_size,
-            block_rows=block_rows,
-            buffer_blocks=self._buffer_blocks(2, block_rows, batch_size),
+            block_rows=self._choose_block_rows(block_rows),
+            buffer_blocks=sys.maxsize,  # settled below
             seed=seed,
             drop_last=drop_last,
             rank=rank,
             ranks=ranks,
         )
-        self._threads, self._past_cache = threads, past_cache
         self._go_to(order, 0)
+        self._settle_order(buffers=2)
         self._ring: Ring = []  # in a worker: where it reads to, fill after fill
 
     def __len__(self) -> int:
@@ -142,13 +146,18 @@ class ShuffledBlocks(IterableDataset[Batch]):
             self._go_to(replace(self.order, epoch=epoch), 0)
 
     def __iter__(self) -> Iterator[Any]:
-        worker = get_worker_info()
+        worker, caller = get_worker_info(), sys._getframe(1).f_locals.get("self")
+        if getattr(caller, "auto_collation", False):  # of a DataLoader
+            raise RuntimeError(
+                "the loader would put these batches into batches of its own: pass "
+                "DataLoader(batches, batch_size=None, ...)"
+            )
         if worker is None:
             self._settle_order(buffers=2)
             return self._batches(self._read_ahead())
         if not self._ring:
             raise RuntimeError(
-                "workers hand over whole fills of batches: "
+                "workers hand over whole fills, not batches: "
                 "loop over dataset.unpack(loader), not over the loader"
             )
         return self._read_in_worker(worker.id, worker.num_workers)
@@ -184,26 +193,37 @@ class ShuffledBlocks(IterableDataset[Batch]):
 
     def state_dict(self) -> dict[str, Any]:
         """Return the place behind the last batch that was handed out, as numbers and strings."""
-        files = [f"{fingerprint(column.path)} {column.name}" for column in self._columns]
+        files = [
+            " ".join([*(file.fingerprint for file in column.files), column.name])
+            for column in self._columns
+        ]
         place = {"batches": self._place.batches, **asdict(self._place.order)}
         return {"version": _VERSION, "files": files, **place}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Let the next iteration yield the batches that were left when `state` was taken."""
+        """Let the next iteration yield the batches that were left when `state` was taken.
+
+        The place is kept until an iteration has come to the end of the epoch, or `set_epoch` has
+        chosen another: one that is given up before, as `next(iter(batches))`, does not use it up.
+        """
+        if not isinstance(state, Mapping):
+            raise TypeError(f"the state is {state!r}: pass one that state_dict returned")
         for name, own in self.state_dict().items():
             if name not in (*_PLACE, "rank") and state.get(name) != own:
                 raise ValueError(
                     f"the state is another reader's: its {name} is {state.get(name)!r}, here it is "
                     f"{own!r}: make this reader as that one was, or begin a new epoch"
                 )
-        batches, epoch, buffer_blocks = place = [state.get(name, -1) for name in _PLACE]
-        whole = all(isinstance(number, int) and number >= 0 for number in place)
-        if not whole or batches > len(self) or not buffer_blocks:
+        try:
+            batches, epoch, buffer_blocks = [whole_number(n, state.get(n), 0) for n in _PLACE]
+            order = replace(self.order, epoch=epoch, buffer_blocks=buffer_blocks)
+            if batches > len(order):
+                raise ValueError(f"batches={batches}: pass {len(order)} or less")
+        except (TypeError, ValueError) as error:
             raise ValueError(
-                f"the state is of no place: batches={batches!r} of {len(self)}, epoch={epoch!r}, "
-                f"buffer_blocks={buffer_blocks!r}: pass one that state_dict returned"
-            )
-        self._go_to(replace(self.order, epoch=epoch, buffer_blocks=buffer_blocks), batches)
+                f"the state is of no place ({error}): pass one that state_dict returned"
+            ) from error
+        self._go_to(order, batches)
 
     def _go_to(self, order: BlockShuffleSampler, batches: int) -> None:
         #: The sampler whose batches the last iteration handed out, or the next one will. Workers
@@ -218,24 +238,25 @@ class ShuffledBlocks(IterableDataset[Batch]):
         if wanted is None:
             most = min(self._memory_rows // 2, rows.rows) // _FEWEST_BLOCKS
             wanted = max(min(_BLOCK_BYTES // rows.row_bytes, most), 1)
-        chunks = -(-wanted // rows.chunk_rows)
-        return min(chunks * rows.chunk_rows, max(wanted, rows.rows))
+        return -(-whole_number("block_rows", wanted, 1) // rows.chunk_rows) * rows.chunk_rows
 
-    def _buffer_blocks(self, buffers: int, block_rows: int, batch_size: int) -> int:
+    def _buffer_blocks(self, buffers: int) -> int:
         """Return how many blocks a fill holds where so many fills share the memory."""
+        block_rows = self.order.block_rows
+        batch_size = min(self.order.batch_size, self.order.rows)
         rows = self._memory_rows // buffers
-        blocks = rows // max(block_rows, 1)
-        if block_rows > 0 and blocks * block_rows < max(batch_size, 1):
+        blocks = rows // block_rows
+        if blocks * block_rows < batch_size:
             raise ValueError(
                 f"buffer_bytes makes {buffers} buffers of {rows} rows, less than a block of "
                 f"{block_rows} or a batch of {batch_size}: pass a larger buffer_bytes"
             )
-        return max(blocks, 1)
+        return blocks
 
     def _settle_order(self, buffers: int) -> None:
         """Settle how many blocks a buffer holds, which is also how a resumed one must do it."""
         order = self.order
-        buffer_blocks = self._buffer_blocks(buffers, order.block_rows, order.batch_size)
+        buffer_blocks = self._buffer_blocks(buffers)
         if self._start and buffer_blocks != order.buffer_blocks:
             raise ValueError(
                 f"the state was taken with {order.buffer_blocks} blocks in a buffer, now there "
@@ -260,9 +281,22 @@ class ShuffledBlocks(IterableDataset[Batch]):
                 yield None
 
     def _batches(self, fills: Generator[tuple[Fill, list[Rows]]]) -> Iterator[Batch]:
-        self._place = _Place(self.order, self._start)
-        self._start = 0  # the iteration after this one is whole
-        return _copy_batches(fills, self._place)
+        self._place = place = _Place(self.order, self._start)
+        return self._copy_batches(fills, place, os.getpid())
+
+    def _copy_batches(
+        self, fills: Generator[tuple[Fill, list[Rows]]], place: _Place, process: int
+    ) -> Iterator[Batch]:
+        with closing(fills):
+            _check_process(process)
+            for fill, buffers in fills:
+                for places in fill.batches():
+                    place.batches += 1
+                    batch = tuple(torch.from_numpy(rows.take(places, axis=0)) for rows in buffers)
+                    yield batch[0] if len(batch) == 1 else batch
+                    _check_process(process)  # before it waits for the next fill
+        if self._place is place:
+            self._start = 0  # the iteration after this one is whole
 
     def _find_sources(self) -> list[Source]:
         return [
@@ -274,10 +308,9 @@ class ShuffledBlocks(IterableDataset[Batch]):
         return min(self.order.buffer_blocks * self.order.block_rows, self.order.rows)
 
 
-def _copy_batches(fills: Generator[tuple[Fill, list[Rows]]], place: _Place) -> Iterator[Batch]:
-    with closing(fills):
-        for fill, buffers in fills:
-            for places in fill.batches():
-                place.batches += 1
-                batch = tuple(torch.from_numpy(rows.take(places, axis=0)) for rows in buffers)
-                yield batch[0] if len(batch) == 1 else batch
+def _check_process(process: int) -> None:
+    if os.getpid() != process:
+        raise RuntimeError(
+            "the threads and workers of this iterator are in the process that this one was forked "
+            "from: begin an iteration here, iter(batches)"
+        )

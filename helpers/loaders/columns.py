@@ -17,7 +17,9 @@ import torch
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from helpers.loaders.identity import Identity, check_unchanged, identify
+from helpers.loaders.hdf5_files import files_behind, get_dataset, open_hdf5_file
+from helpers.loaders.identity import NotedFile, note
+from helpers.loaders.opening import absolute, looks_like, named, open_regular
 
 Rows = NDArray[Any]
 
@@ -25,10 +27,13 @@ _NPY_HEADERS: dict[tuple[int, int], Callable[[BinaryIO], tuple[Any, ...]]] = {
     (1, 0): npy.read_array_header_1_0,
     (2, 0): npy.read_array_header_2_0,
 }
-_OTHER_FORMATS = {
-    b"\x89HDF": "an HDF5 file: read it with Hdf5Dataset, or name it .h5",
-    b"PK\x03\x04": "an .npz archive, which cannot be read by rows: save each array with np.save",
-    b"\x80": "a Python pickle, which is never opened here: save the array itself with np.save",
+_SAVE_INSTEAD = {
+    "V": "raw bytes, as numpy saves bfloat16 and float8: save array.view(np.uint16), or np.uint8, "
+    "and give the rows their torch dtype with rows.view(torch.bfloat16)",
+    "M": "times: save them as numbers, array.astype(np.int64)",
+    "m": "spans of time: save them as numbers, array.astype(np.int64)",
+    "S": "words: save the number of each, np.unique(words, return_inverse=True)[1]",
+    "U": "words: save the number of each, np.unique(words, return_inverse=True)[1]",
 }
 
 
@@ -43,7 +48,7 @@ class Column:
     offset: int | None  # of the rows in the file; None where they do not lie there in one piece
     chunks: tuple[int, ...] | None  # of HDF5
     filters: tuple[int, ...]  # HDF5's numbers, in the order they were applied: shuffle 2, gzip 1
-    identity: Identity
+    files: tuple[NotedFile, ...]  # its own, and those in which rows of it lie
 
     @property
     def rows(self) -> int:
@@ -66,8 +71,11 @@ class Column:
         return self.chunks[0] if self.chunks else 1
 
     def check_unchanged(self, file: int | None = None) -> None:
-        """Raise RuntimeError where the file, or the one open as it, is not what was noted."""
-        check_unchanged(self.path, self.identity, file)
+        """Raise RuntimeError where a file, or the one open as `path`, is not what was noted."""
+        own, *others = self.files
+        own.check_unchanged(file)
+        for other in others:
+            other.check_unchanged()
 
 
 def open_columns(
@@ -94,9 +102,9 @@ def check_labels(rows: Column, labels: Column) -> None:
 
 def open_npy(path: str | Path) -> Column:
     """Return where the rows of a .npy file lie, or raise an error that says why it will not do."""
-    path = Path(path).absolute()
-    with _open(path) as file:
-        identity = identify(file.fileno())
+    noted = note(absolute(path))
+    path = noted.path
+    with open_regular(path) as file:
         shape, fortran_order, dtype = _read_npy_header(path, file)
         offset = file.tell()
     _check_rows(str(path), shape, dtype)
@@ -105,38 +113,21 @@ def open_npy(path: str | Path) -> Column:
             f"{path} is in Fortran order, so its rows lie scattered over the whole file: "
             "save np.ascontiguousarray(array)"
         )
-    size = offset + math.prod(shape) * dtype.itemsize
-    if identity.size != size:
-        kind = "was cut short" if identity.size < size else "has something behind its end"
+    size, found = offset + math.prod(shape) * dtype.itemsize, noted.identity.size
+    if found != size:
+        kind = "was cut short" if found < size else "has something behind its end"
         raise ValueError(
             f"{path} {kind}: an array {shape} of {dtype} makes {size:,} bytes, and it has "
-            f"{identity.size:,}: write it again"
+            f"{found:,}: write it again"
         )
-    return Column(path, "", shape, dtype, offset, None, (), identity)
+    return Column(path, "", shape, dtype, offset, None, (), (noted,))
 
 
 def open_hdf5(path: str | Path, name: str) -> Column:
     """Return what an HDF5 dataset is, or raise an error that says why it will not do."""
-    import h5py  # slow to import, and .npy files do without it
-
-    path = Path(path).absolute()
-    with _open(path) as file:
-        identity = identify(file.fileno())
-    try:
-        with h5py.File(path, "r") as opened:
-            dataset = opened.get(name)
-            if not isinstance(dataset, h5py.Dataset):
-                raise ValueError(f"{path} has no dataset {name!r}: it has {_names(opened)}")
-            if dataset.file.filename != opened.filename:
-                raise ValueError(
-                    f"{name!r} in {path} is a link into {dataset.file.filename}: pass that file"
-                )
-            return _describe(path, name, dataset, identity)
-    except OSError as error:
-        raise ValueError(
-            f"{path} cannot be read as HDF5 ({error}): close whatever writes it, or write it again "
-            "(an array of numpy's must be named .npy)"
-        ) from error
+    noted = note(absolute(path))
+    with open_hdf5_file(noted.path) as opened:
+        return _describe(noted, name, get_dataset(opened, noted.path, name))
 
 
 def _open_column(path: str | Path, name: str) -> Column:
@@ -144,25 +135,11 @@ def _open_column(path: str | Path, name: str) -> Column:
     return open_npy(path) if Path(path).suffix in (".npy", ".npz") else open_hdf5(path, name)
 
 
-def _open(path: Path) -> BinaryIO:
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder: pass one file in it")
-    try:
-        return path.open("rb")
-    except FileNotFoundError:
-        raise FileNotFoundError(f"there is no file {path}: check the path") from None
-
-
 def _read_npy_header(path: Path, file: BinaryIO) -> tuple[Any, ...]:
-    start = file.read(len(npy.MAGIC_PREFIX))
+    start = file.read(64)
     file.seek(0)
-    if start != npy.MAGIC_PREFIX:
-        for magic, what in _OTHER_FORMATS.items():
-            if start.startswith(magic):
-                raise ValueError(f"{path} is not a .npy file but {what}")
-        raise ValueError(
-            f"{path} is not a .npy file, it starts with {start!r}: write it with np.save"
-        )
+    if not start.startswith(npy.MAGIC_PREFIX):
+        raise ValueError(f"{path} is not a .npy file but {looks_like(start)}")
     try:
         return _NPY_HEADERS[npy.read_magic(file)](file)
     except KeyError as error:  # version 3 is for names of fields that are not ASCII
@@ -171,46 +148,32 @@ def _read_npy_header(path: Path, file: BinaryIO) -> tuple[Any, ...]:
         ) from None
     except (ValueError, SyntaxError, TokenError) as error:
         raise ValueError(f"{path} has a damaged .npy header ({error}): write it again") from error
+    except OSError as error:
+        raise named(path, error) from error
 
 
-def _describe(path: Path, name: str, dataset: Any, identity: Identity) -> Column:
+def _describe(noted: NotedFile, name: str, dataset: Any) -> Column:
     import h5py
 
-    _check_rows(f"dataset {name!r} of {path}", dataset.shape, dataset.dtype)
+    what = f"dataset {name!r} of {noted.path}"
+    _check_rows(what, dataset.shape, dataset.dtype)
     if dataset.id.get_type() != h5py.h5t.py_create(dataset.dtype, logical=True):
         raise ValueError(
-            f"dataset {name!r} of {path} has numbers that HDF5 converts to {dataset.dtype} while "
-            f"reading: save it as {dataset.dtype}"
+            f"{what} has numbers that HDF5 converts to {dataset.dtype} while reading: save it as "
+            f"{dataset.dtype}"
         )
     plist = dataset.id.get_create_plist()
-    filters = [plist.get_filter(position) for position in range(plist.get_nfilters())]
-    for code, _flags, _values, title in filters:
-        if not h5py.h5z.filter_avail(code):
-            raise ValueError(
-                f"dataset {name!r} of {path} needs HDF5 filter {code} ({title.decode()}), which "
-                "is not installed: install hdf5plugin and import it first"
-            )
     return Column(
-        path=path,
+        path=noted.path,
         name=name,
         shape=dataset.shape,
         dtype=dataset.dtype,
         # None in chunks and in other files; with a user block, nonsense where nothing was written.
         offset=dataset.id.get_offset() if dataset.id.get_storage_size() > 0 else None,
         chunks=dataset.chunks,
-        filters=tuple(code for code, *_ in filters),
-        identity=identity,
+        filters=tuple(plist.get_filter(number)[0] for number in range(plist.get_nfilters())),
+        files=(noted, *map(note, files_behind(noted.path, dataset))),
     )
-
-
-def _names(file: Any) -> str:
-    import h5py
-
-    found: list[str] = []
-    file.visititems(
-        lambda name, item: found.append(name) if isinstance(item, h5py.Dataset) else None
-    )
-    return ", ".join(map(repr, found)) or "none"
 
 
 def _check_rows(what: str, shape: tuple[int, ...] | None, dtype: np.dtype[Any]) -> None:
@@ -221,12 +184,20 @@ def _check_rows(what: str, shape: tuple[int, ...] | None, dtype: np.dtype[Any]) 
 
 
 def _mistakes(shape: tuple[int, ...] | None, dtype: np.dtype[Any]) -> Iterator[tuple[bool, str]]:
+    """Yield what may be wrong, one by one: each may rest on what was right before."""
+    if dtype.metadata and "vlen" in dtype.metadata:  # of h5py
+        yield True, "holds values of any length, such as words: save an array of their numbers"
     yield (
         dtype.hasobject,
         "holds Python objects, which are never unpickled here: save an array of numbers",
     )
+    yield (
+        dtype.fields is not None,
+        f"is compound, with fields {', '.join(dtype.names or ())}: save each field by itself",
+    )
     numbers = dtype.kind in "biufc" and dtype.char not in "gG"  # torch has no long doubles
-    yield not numbers, f"has dtype {dtype}: save an array of plain numbers"
+    advice = _SAVE_INSTEAD.get(dtype.kind, "save an array of plain numbers, such as float64")
+    yield not numbers, f"has dtype {dtype}: {advice}"
     yield not dtype.isnative, f"has bytes in foreign order ({dtype.str}): save it in native order"
     yield not shape, "is a single value: save an array of rows"
     yield 0 in (shape or ()), f"has no rows to read, its shape is {shape}: make it with some"

@@ -26,9 +26,10 @@ from torch.utils.data import Dataset, get_worker_info
 from helpers.loaders.columns import Column, check_labels, open_hdf5, open_npy
 from helpers.loaders.order import Indices
 from helpers.loaders.row_access import ChunkedRows, MappedRows
+from helpers.loaders.settings import whole_number
 from helpers.units import parse_size
 
-Index = int | Sequence[int] | Indices | torch.Tensor
+Index = int | slice | Sequence[int] | Indices | torch.Tensor
 Pair = tuple[torch.Tensor, torch.Tensor]
 
 _LARGE_BYTES = 1 << 20  # of a batch: below, to make shared memory costs more than to copy
@@ -53,21 +54,20 @@ class FileDataset(Dataset[torch.Tensor]):
         return self.shape[0]
 
     def __getitem__(self, index: Index) -> torch.Tensor:
-        """Return a row; for a list, an array or a tensor of indices, all of their rows as one."""
-        wanted = np.asarray(index)
-        batch = self._read(np.atleast_1d(wanted))
-        return batch if wanted.ndim else batch[0]
+        """Return a row; for a slice, or indices in a list, an array or a tensor, all as one."""
+        wanted, only_one = _from_start(index, len(self), self.path)
+        batch = self._read(wanted)
+        return batch[0] if only_one else batch
 
     def __getitems__(self, indices: Sequence[int]) -> tuple[torch.Tensor, ...]:
         """Return the rows of a batch one by one: a DataLoader asks so, and collates them."""
-        return self._read(np.asarray(indices)).unbind()
+        return self._read(_from_start(indices, len(self), self.path)[0]).unbind()
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the open file behind: a worker opens its own."""
         return {**self.__dict__, "_rows": None, "_process": None}
 
-    def _read(self, indices: Indices) -> torch.Tensor:
-        wanted = _from_start(indices, len(self), self.path)
+    def _read(self, wanted: Indices) -> torch.Tensor:
         self.column.check_unchanged()
         if self._rows is None or self._process != os.getpid():
             if self._rows is not None:  # a forked worker has them from its parent
@@ -79,6 +79,7 @@ class FileDataset(Dataset[torch.Tensor]):
             batch.share_memory_()  # type: ignore[no-untyped-call]
         if wanted.size:
             self._rows.read(wanted, batch.numpy())
+            self.column.check_unchanged()  # none of the rows is of another time
         return batch
 
 
@@ -93,9 +94,10 @@ class NpyDataset(FileDataset):
 class Hdf5Dataset(FileDataset):
     """The rows of a dataset in an HDF5 file, contiguous or in chunks of any shape and compression.
 
-    For compressed chunks, `cache_bytes` should hold what a `BlockShuffleSampler` mixes: its
+    For compressed chunks, `cache_bytes` should hold one fill of a `BlockShuffleSampler`: its
     `buffer_blocks` of `block_rows`, which are best whole chunks (`column.chunk_rows`). Each process
-    has its own cache, and HDF5 may take twice as much for it.
+    has its own cache. Chunks of whole rows with gzip are unpacked here; where HDF5 has to do it,
+    its own cache may take twice as much.
     """
 
     def __init__(self, path: str | Path, name: str, *, cache_bytes: str | int = "64 MiB") -> None:
@@ -125,14 +127,24 @@ class Labelled(Dataset[Pair]):
         return list(zip(rows, labels, strict=True))
 
 
-def _from_start(indices: Indices, length: int, path: Path) -> Indices:
-    """Return indices counted from the start of the file, or raise an error that names one."""
-    if not indices.size:
-        return np.empty(0, np.int64)
-    if not np.issubdtype(indices.dtype, np.integer) or indices.ndim != 1:
-        raise TypeError(f"{indices} are no indices: pass an integer, or a list of integers")
-    from_start = np.where(indices < 0, indices + length, indices).astype(np.int64, copy=False)
-    outside = indices[(from_start < 0) | (from_start >= length)]
+def _from_start(index: Index, length: int, path: Path) -> tuple[Indices, bool]:
+    """Return indices counted from the start of the file, and whether it was but one.
+
+    Raises an error that names one where it is outside, or none.
+    """
+    if isinstance(index, slice):
+        return np.arange(*index.indices(length)), False
+    asked = np.asarray(index)
+    if not asked.size:
+        return np.empty(0, np.int64), False
+    if asked.dtype.kind not in "iu":  # numbers of several types, or too large for one
+        ones = index if isinstance(index, Sequence) else np.atleast_1d(index)
+        asked = np.array([whole_number("index", one) for one in ones], object)
+    if asked.ndim > 1:
+        raise TypeError(f"{asked} are no indices: pass an integer, or a list of integers")
+    wanted = np.atleast_1d(asked)
+    outside = wanted[(wanted >= length) | (wanted < -length)]
     if outside.size:
         raise IndexError(f"index {outside[0]} is out of range: {path} has {length:,} rows")
-    return from_start
+    from_start = wanted.astype(np.int64, copy=False)
+    return np.where(from_start < 0, from_start + length, from_start), not asked.ndim

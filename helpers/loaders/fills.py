@@ -1,7 +1,7 @@
 """Fill shuffle buffers: threads read the next one's rows while batches are made of this one."""
 
+import os
 import threading
-import zlib
 from collections import deque
 from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,9 +14,10 @@ import numpy as np
 from helpers.loaders.columns import Column, Rows
 from helpers.loaders.order import Fill, RowRange
 from helpers.loaders.raw_files import Bytes, make_bounce_buffers
-from helpers.loaders.sources import Source, announce, open_source
+from helpers.loaders.sources import Source, announce, named_rows, open_source
 
 _ALIGNMENT = 64  # bytes, as torch has it
+_THREAD_NAME = "reader of a fill"
 
 
 def read_fills(
@@ -27,6 +28,7 @@ def read_fills(
     As many fills `ahead` are being read meanwhile. When the generator is closed or forgotten, its
     threads end with the range that they are at. A process that ends waits until these are read.
     """
+    process = os.getpid()
     free = deque(make_bounce_buffers(threads))
     stop = threading.Event()
     coming: deque[tuple[Fill, list[Rows], list[Future[None]]]] = deque()
@@ -35,24 +37,31 @@ def read_fills(
         fill, rows, readers = coming.popleft()
         for reader in readers:
             reader.result()  # raises what the thread has met
+        for source in sources:
+            source.column.check_unchanged()  # no row of the fill is of another time
         return fill, rows
 
-    with ThreadPoolExecutor(threads, "reader of a fill") as pool:
-        try:
-            for fill, rows in fills:
-                for source in sources:
-                    announce(source, fill.ranges)
-                offsets = accumulate((last - first for first, last in fill.ranges), initial=0)
-                left = deque(zip(fill.ranges, offsets, strict=False))
-                work = partial(_read_ranges, left, sources, rows, free, stop)
-                readers = [pool.submit(work) for _ in range(threads)]
-                coming.append((fill, rows, readers))
-                if len(coming) > ahead:
-                    yield take()
-            while coming:
+    pool = ThreadPoolExecutor(threads, _THREAD_NAME)
+    try:
+        for fill, rows in fills:
+            for source in sources:
+                announce(source, fill.ranges)
+            offsets = accumulate((last - first for first, last in fill.ranges), initial=0)
+            left = deque(zip(fill.ranges, offsets, strict=False))
+            work = partial(_read_ranges, left, sources, rows, free, stop)
+            readers = [pool.submit(work) for _ in range(threads)]
+            coming.append((fill, rows, readers))
+            if len(coming) > ahead:
                 yield take()
-        finally:
-            stop.set()
+        while coming:
+            yield take()
+    finally:
+        stop.set()
+        # The garbage collector may run this in such a thread, and none can wait for itself. In a
+        # forked process there are none.
+        wait = not threading.current_thread().name.startswith(_THREAD_NAME)
+        if os.getpid() == process:
+            pool.shutdown(wait)
 
 
 def make_buffer(column: Column, rows: int) -> Rows:
@@ -81,10 +90,5 @@ def _read_ranges(
             except IndexError:  # asking before would not do: another thread may take the last
                 return
             for source, read, buffer in zip(sources, reads, buffers, strict=True):
-                try:
+                with named_rows(source.column, first, last - 1):
                     read(first, buffer[offset : offset + last - first])
-                except (OSError, zlib.error) as error:
-                    raise OSError(
-                        f"rows {first:,} to {last - 1:,} of {source.column.path} cannot be read "
-                        f"({error}): check the disk, or write the file again"
-                    ) from error

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from helpers.loaders.settings import whole_number
+
 Integers = NDArray[np.int64]
 
 
@@ -68,8 +70,7 @@ def distinct_labels(labels: ArrayLike, batch_size: int, *, of: ArrayLike | None 
     """
     handed_out = _numbers(labels)
     drawn_from = handed_out if of is None else _numbers(of)
-    if batch_size < 1:
-        raise ValueError(f"batch_size={batch_size}: pass 1 or more")
+    batch_size = whole_number("batch_size", batch_size, 1)
     starts = range(0, len(handed_out), batch_size)
     batches = [handed_out[start : start + batch_size] for start in starts]
     if len(drawn_from) < len(batches[0]):

@@ -23,6 +23,8 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.data import IterableDataset, Sampler, get_worker_info
 
+from helpers.loaders.settings import whole_number, yes_or_no
+
 Item = TypeVar("Item")
 Indices = NDArray[np.int64]
 RowRange = tuple[int, int]  # rows of the file: the first one, and the one behind the last
@@ -61,9 +63,10 @@ class BlockShuffleSampler(Sampler[list[int]]):
     [[5, 10, 11], [7, 6, 4], [1, 8, 3], [0, 2, 9]]
 
     Large blocks are read at the disk's speed; many mixed blocks make batches as varied as a full
-    shuffle's. A cache has to hold what is mixed: the page cache, or HDF5's for compressed chunks.
+    shuffle's. A cache has to hold one fill: the page cache, or `cache_bytes` for compressed chunks.
 
     Every row comes once in an epoch. Without `set_epoch` each epoch has the order of the first.
+    Where there would be fewer blocks than ranks, `block_rows` is lowered to a rank's share.
     """
 
     rows: int
@@ -78,15 +81,21 @@ class BlockShuffleSampler(Sampler[list[int]]):
     ranks: int = 1
 
     def __post_init__(self) -> None:
+        for name in ("rows", "batch_size", "block_rows", "buffer_blocks", "ranks"):
+            setattr(self, name, whole_number(name, getattr(self, name), 1))
+        for name in ("seed", "epoch", "rank"):
+            setattr(self, name, whole_number(name, getattr(self, name), 0))
+        self.drop_last = yes_or_no("drop_last", self.drop_last)
+        self.block_rows = min(self.block_rows, self.rows)
+        if self.blocks < self.ranks:
+            self.block_rows = max(self.rows // self.ranks, 1)
         for wrong, message in self._mistakes():
             if wrong:
                 raise ValueError(message)
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the order of the next iteration."""
-        if epoch < 0:
-            raise ValueError(f"epoch={epoch}: pass 0 or more")
-        self.epoch = epoch
+        self.epoch = whole_number("epoch", epoch, 0)
 
     def __len__(self) -> int:
         whole, rest = divmod(self.rows, self.ranks * self.batch_size)
@@ -108,7 +117,7 @@ class BlockShuffleSampler(Sampler[list[int]]):
         stops = np.minimum(starts + self.block_rows, self.rows)
         ends = np.cumsum(stops - starts)  # of each block, on the line
         begins = ends - (stops - starts)
-        most = self.buffer_blocks * self.block_rows // self.batch_size  # batches in a fill
+        most = max(self.buffer_blocks * self.block_rows // self.batch_size, 1)  # batches in a fill
         count = -(-len(self) // most)
         for number in range(count):
             first, behind = (len(self) * edge // count for edge in (number, number + 1))
@@ -116,10 +125,10 @@ class BlockShuffleSampler(Sampler[list[int]]):
                 continue
             begin, end = self._begin_of(first), self._begin_of(behind)
             low, high = np.searchsorted(ends, [begin, end - 1], "right")
-            mixed = slice(low, high + 1)
+            blocks = slice(low, high + 1)
             # Of a block across the edge of a fill only one part belongs to it.
-            heads = starts[mixed] + np.maximum(begin - begins[mixed], 0)
-            tails = stops[mixed] - np.maximum(ends[mixed] - end, 0)
+            heads = starts[blocks] + np.maximum(begin - begins[blocks], 0)
+            tails = stops[blocks] - np.maximum(ends[blocks] - end, 0)
             yield Fill(
                 sorted(zip(heads.tolist(), tails.tolist(), strict=True)),
                 [self._begin_of(batch) - begin for batch in range(max(first, start), behind + 1)],
@@ -137,26 +146,12 @@ class BlockShuffleSampler(Sampler[list[int]]):
         return min(first + batch * self.batch_size, last - missing)
 
     def _mistakes(self) -> Iterator[tuple[bool, str]]:
-        """Yield what may be wrong, one by one: each may rest on what was right before."""
-        for name in ("rows", "batch_size", "block_rows", "buffer_blocks", "ranks"):
-            value = getattr(self, name)
-            yield value < 1, f"{name}={value}: pass 1 or more"
+        """Yield what may be wrong between settings that are right one by one."""
         rows, ranks = self.rows, self.ranks
+        yield self.rank >= ranks, f"rank={self.rank} of {ranks}: pass 0 to {ranks - 1}"
+        yield ranks > rows, f"{ranks} ranks cannot share {rows} rows: pass fewer"
         yield (
-            min(self.seed, self.epoch) < 0,
-            f"seed={self.seed}, epoch={self.epoch}: pass 0 or more",
-        )
-        yield not 0 <= self.rank < ranks, f"rank={self.rank} of {ranks}: pass 0 to {ranks - 1}"
-        yield (
-            self.block_rows > rows,
-            f"block_rows={self.block_rows} is more than the {rows} rows: pass less",
-        )
-        yield (
-            ranks > self.blocks,
-            f"{ranks} ranks cannot share {self.blocks} blocks: pass fewer, or smaller block_rows",
-        )
-        yield (
-            self.batch_size > self.buffer_blocks * self.block_rows,
+            min(self.batch_size, rows) > self.buffer_blocks * self.block_rows,
             f"batch_size={self.batch_size} is more than {self.buffer_blocks} mixed blocks of "
             f"{self.block_rows} rows: pass a larger buffer_blocks",
         )
@@ -179,21 +174,20 @@ class ShuffleBuffer(IterableDataset[Item]):
     """
 
     def __init__(self, items: Iterable[Item], buffer_size: int, *, seed: int = 0) -> None:
-        if buffer_size < 1:
-            raise ValueError(f"buffer_size={buffer_size}: pass 1 or more")
         if isinstance(items, Iterator):
             raise TypeError(
                 f"{items!r} ends with its first epoch: pass what `iter` can start again, as a list "
                 "or an object with __iter__"
             )
-        self.items, self.buffer_size, self.seed = items, buffer_size, seed
+        self.items, self.seed = items, whole_number("seed", seed)
+        self.buffer_size = whole_number("buffer_size", buffer_size, 1)
         # Shared, because persistent workers keep their own copy of everything else.
         self._epoch = torch.zeros((), dtype=torch.int64)
         self._epoch.share_memory_()  # type: ignore[no-untyped-call]
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the order of the next iteration."""
-        self._epoch.fill_(epoch)
+        self._epoch.fill_(whole_number("epoch", epoch, 0))
 
     def __iter__(self) -> Iterator[Item]:
         worker = get_worker_info()

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from helpers.loaders.columns import Column
+from helpers.loaders.opening import named
 
 Bytes = NDArray[np.uint8]
 ReadAt = Callable[[int, Bytes], None]  # fills an array from a place in the file
@@ -62,6 +63,8 @@ def open_raw(column: Column, *, past_cache: bool) -> FileIO:
     except FileNotFoundError:
         column.check_unchanged()  # says that it was removed
         raise
+    except OSError as error:
+        raise named(column.path, error) from error
 
 
 def can_bypass(column: Column) -> bool:

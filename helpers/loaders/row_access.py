@@ -1,15 +1,19 @@
-"""Rows at any indices of a file: out of a memory map where they lie in one piece, else by HDF5.
+"""Rows at any indices of a file: out of a memory map where they lie in one piece, else by chunks.
 
 Both are opened in the process that reads, and read whole batches. Nothing here checks the file or
 the indices: that is done by the datasets that keep them.
 """
 
 import mmap
+from contextlib import ExitStack
+from weakref import finalize
 
 import numpy as np
 
 from helpers.loaders.columns import Column, Rows
+from helpers.loaders.opening import named, open_regular
 from helpers.loaders.order import Indices
+from helpers.loaders.sources import find_source, named_rows, open_source
 
 _SLAB_BYTES = 1 << 23  # at most, of rows that HDF5 is asked for at once
 
@@ -27,8 +31,11 @@ class MappedRows:
 
     def __init__(self, column: Column) -> None:
         assert column.offset is not None
-        with column.path.open("rb") as file:
-            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        with open_regular(column.path) as file:
+            try:
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            except OSError as error:
+                raise named(column.path, error) from error
         self._offset, self._row_bytes = column.offset, column.row_bytes
         # As bytes: HDF5 may lay numbers where numpy would have to copy all of them, to align them.
         size = column.rows * column.row_bytes
@@ -56,14 +63,15 @@ class MappedRows:
 
 
 class ChunkedRows:
-    """Rows that only HDF5 can find or decode: read in the file's order, a chunk's in one call."""
+    """Rows in chunks, or where only HDF5 finds them: in the file's order, a chunk's in one call."""
 
     def __init__(self, column: Column, cache_bytes: int) -> None:
-        import h5py  # slow to import, and .npy files do without it
-
         # Without filters the page cache will do, and HDF5's own would read whole chunks for a row.
-        self._file = h5py.File(column.path, "r", rdcc_nbytes=cache_bytes if column.filters else 0)
-        self._dataset = self._file[column.name]
+        kept_bytes = min(cache_bytes, column.rows * column.row_bytes) if column.filters else 0
+        source = find_source(column, 1, past_cache=False)
+        self._column, opened = column, ExitStack()
+        self._read = opened.enter_context(open_source(source, cache_bytes=kept_bytes))
+        self._closing = finalize(self, opened.close)
         most = max(1, _SLAB_BYTES // column.row_bytes)
         self._slab_rows = min(column.chunk_rows, most) if column.chunks else most
 
@@ -73,15 +81,11 @@ class ChunkedRows:
         slabs = indices[order] // self._slab_rows
         for places in np.split(order, np.flatnonzero(np.diff(slabs)) + 1):
             first, last = int(indices[places[0]]), int(indices[places[-1]])
-            try:
-                slab = self._dataset[first : last + 1]
-            except OSError as error:
-                raise OSError(
-                    f"rows {first} to {last} of {self._dataset.name} in {self._file.filename} "
-                    f"cannot be read ({error}): write the file again"
-                ) from error
+            slab = np.empty((last + 1 - first, *out.shape[1:]), out.dtype)
+            with named_rows(self._column, first, last):
+                self._read(first, slab)
             out[places] = slab[indices[places] - first]
 
     def close(self) -> None:
         """Let go of the file: while it is open, HDF5 gives the same one to whoever opens it."""
-        self._file.close()
+        self._closing()

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from helpers.loaders.columns import Column, Rows
+from helpers.loaders.hdf5_files import get_dataset, open_hdf5_file, reading_advice
 from helpers.loaders.order import RowRange
 from helpers.loaders.raw_files import Bytes, ReadAt, can_bypass, open_at, open_raw
 from helpers.system.ram import available_ram_bytes
@@ -27,7 +28,7 @@ Read = Callable[[int, Rows], None]  # fills an array with the rows from a first 
 
 _DEFLATE, _SHUFFLE = 1, 2  # HDF5's numbers for its filters
 _READABLE_FILTERS = {(), (_DEFLATE,), (_SHUFFLE, _DEFLATE)}
-_SMALL_BYTES = 1 << 16  # of a run: what it costs is to ask for it, not to read it
+_SMALL_BYTES = 1 << 16  # of a range: what it costs is to ask for it, not to read it
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def find_source(column: Column, range_rows: int, past_cache: bool | None = None)
     """
     column.check_unchanged()
     if past_cache is None:
-        past_cache = column.identity.size > available_ram_bytes()
+        past_cache = column.files[0].identity.size > available_ram_bytes()
     past_cache = past_cache and range_rows * column.row_bytes > _SMALL_BYTES and can_bypass(column)
     if column.offset is None:
         return _find_chunks(column, past_cache)
@@ -72,28 +73,39 @@ def announce(source: Source, ranges: list[RowRange]) -> None:
 
 
 @contextmanager
-def open_source(source: Source, bounce: Bytes) -> Iterator[Read]:
-    """Open a column for one thread.
+def open_source(
+    source: Source, bounce: Bytes | None = None, cache_bytes: int = 0
+) -> Iterator[Read]:
+    """Open a column for one thread, with a cache of unpacked chunks: of one, if it is too small.
 
     Raises RuntimeError where the file is not the one that was noted.
     """
     column = source.column
+    chunk_bytes = math.prod(column.chunks or (0,)) * column.dtype.itemsize
     if source.offsets is None:
-        import h5py  # slow to import, and .npy files do without it
-
         column.check_unchanged()
-        # Ranges ascend, and each is read once: a cache of one chunk will do.
-        chunk_bytes = math.prod(column.chunks or (0,)) * column.dtype.itemsize
-        with h5py.File(column.path, "r", rdcc_nbytes=chunk_bytes) as opened:
-            yield partial(_read_through_library, opened[column.name])
+        kept_bytes = max(cache_bytes, chunk_bytes)
+        with open_hdf5_file(column.path, rdcc_nbytes=kept_bytes) as opened:
+            yield partial(_read_through_library, get_dataset(opened, column.path, column.name))
     else:
+        kept_chunks = cache_bytes // chunk_bytes if chunk_bytes else 0
         with open_at(column, bounce if source.past_cache else None) as read_at:
-            yield partial(_read_range, read_at, source, {})
+            yield partial(_read_range, read_at, source, {}, max(kept_chunks, 1))
+
+
+@contextmanager
+def named_rows(column: Column, first: int, last: int) -> Iterator[None]:
+    """Let an error while rows are read name them, the cause and the next step."""
+    try:
+        yield
+    except (OSError, zlib.error) as error:
+        raise OSError(
+            f"rows {first:,} to {last:,} of {column.path} cannot be read ({error}): "
+            f"{reading_advice(error)}"
+        ) from error
 
 
 def _find_chunks(column: Column, past_cache: bool) -> Source:
-    import h5py
-
     offsets, sizes, masks = np.zeros((3, -(-column.rows // column.chunk_rows)), np.int64)
     unknown = Source(column, column.chunk_rows, None, sizes, past_cache=False)
     whole_rows = column.chunks is not None and column.chunks[1:] == column.shape[1:]
@@ -105,7 +117,7 @@ def _find_chunks(column: Column, past_cache: bool) -> Source:
         offsets[number], sizes[number] = chunk.byte_offset, chunk.size
         masks[number] = chunk.filter_mask
 
-    with h5py.File(column.path, "r") as file:
+    with open_hdf5_file(column.path) as file:
         file[column.name].id.chunk_iter(note)
     unfiltered = column.filters and sizes[-1] == column.chunk_rows * column.row_bytes
     if not sizes.all() or masks.any() or unfiltered:
@@ -120,11 +132,12 @@ def _read_through_library(dataset: Any, first: int, out: Rows) -> None:
 def _read_range(
     read_at: ReadAt,
     source: Source,
-    last: dict[int, Bytes],
+    kept: dict[int, Bytes],
+    most: int,
     first: int,
     out: Rows,
 ) -> None:
-    """Fill `out` with rows. `last` keeps the last chunk decompressed: the next run may need it."""
+    """Fill `out` with rows. `kept` has the last chunks unpacked, `most` of them at the most."""
     assert source.offsets is not None
     done = 0
     while done < len(out):
@@ -132,12 +145,14 @@ def _read_range(
         part = out[done : done + source.chunk_rows - skipped]
         offset, skipped_bytes = int(source.offsets[number]), skipped * source.column.row_bytes
         if source.column.filters:
-            if number not in last:
-                last.clear()
+            if number not in kept:
+                while len(kept) >= most:
+                    del kept[next(iter(kept))]  # the one that was not asked for longest
                 packed = np.empty(source.sizes[number], np.uint8)
                 read_at(offset, packed)
-                last[number] = _unpack(packed, source)
-            values = last[number][skipped_bytes // out.itemsize :]
+                kept[number] = _unpack(packed, source)
+            kept[number] = kept.pop(number)
+            values = kept[number][skipped_bytes // out.itemsize :]
             part.reshape(-1).view(np.uint8).reshape(-1, out.itemsize)[:] = values[: part.size]
         else:
             read_at(offset + skipped_bytes, part.reshape(-1).view(np.uint8))
