@@ -158,6 +158,7 @@ class Experiment:
         result, limit = self._result(), self.budget.limit
         if self.report and self.report.killed_from_above:
             limit = limit or _lowest_limit()[1]
+            self.enforced_by = f"kernel, at {limit}"
         outcome, error = find_outcome(
             self.report,
             result,

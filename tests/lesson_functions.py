@@ -102,12 +102,12 @@ def run_inside() -> None:
 def fill_shared_memory() -> None:
     kept = []
     while True:
-        kept.append(torch.ones(32 * MIB, dtype=torch.uint8).share_memory_())
+        kept.append(torch.ones(32 * MIB, dtype=torch.uint8).share_memory_())  # type: ignore[no-untyped-call]
 
 
 def share_by_name_and_be_killed() -> None:
-    torch.multiprocessing.set_sharing_strategy("file_system")
-    kept = [torch.ones(MIB, dtype=torch.uint8).share_memory_() for _ in range(20)]
+    torch.multiprocessing.set_sharing_strategy("file_system")  # type: ignore[no-untyped-call]
+    kept = [torch.ones(MIB, dtype=torch.uint8).share_memory_() for _ in range(20)]  # type: ignore[no-untyped-call]
     kill_itself_with(9)
     assert kept
 

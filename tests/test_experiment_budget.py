@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 from running import BUDGET, MIB, from_a_module_that, needs_fork, run
 
+from helpers.budget import PREFIX
 from helpers.records import Outcome
+from helpers.system.cgroups import Group, own_group
 
 MOST = 1.1 * BUDGET  # that may be held before the watcher's kill has worked
 needs_proc = pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
@@ -79,6 +81,56 @@ def test_a_worker_killed_by_the_kernel_whose_parent_waits_for_ever_is_a_kill(
 ) -> None:
     record = run(lessons.fork_a_holder_and_hang, 2**30)
     assert (record.outcome, record.error) == (Outcome.KILLED, "")
+
+
+# The container
+
+IN_A_CONTAINER = """
+import sys
+from helpers import experiment
+from helpers.live import NoView
+from lesson_functions import hold
+experiment.RESERVED_SHARE = float(sys.argv[2])
+r = experiment.run(hold, 2**31, ram_budget=sys.argv[1], view=NoView())
+print(r.ending, r.enforced_by, bool(r.asked_bytes), sep="; ")
+"""
+
+
+@pytest.fixture
+def container() -> Iterator[Group]:
+    """A group for the caller and all its experiments, with a limit of 1 GiB."""
+    own = own_group("/proc/self")
+    if own is None or own.version != 1 or not os.access(own.path, os.W_OK):
+        pytest.skip("no group with processes can be made below our own")
+    made = Group(own.path / f"{PREFIX}-{os.getpid()}-container", 1)
+    made.path.mkdir()
+    made.set_limit(2**30)
+    yield made
+    assert made.remove()
+
+
+@pytest.mark.parametrize("enforcer", ["auto", "watcher"])
+@pytest.mark.parametrize(
+    ("budget", "reserved", "lowered"),
+    [("4 GiB", 0.05, True), ("1023 MiB", -1.0, False)],  # as if others took the room afterwards
+)
+def test_a_kill_at_the_limit_of_the_container_is_no_kill_at_the_budget(
+    container: Group, enforcer: str, budget: str, reserved: float, lowered: bool
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", f"input()\n{IN_A_CONTAINER}", budget, str(reserved)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ
+        | {"PYTHONPATH": os.pathsep.join(sys.path), "LARGER_THAN_RAM_ENFORCER": enforcer},
+    ) as caller:
+        container.admit(caller.pid)
+        ending, enforced_by, asked = caller.communicate("\n")[0].strip().split("; ")
+    said = f"the 1 GiB limit of this container, below its {budget} budget"
+    assert ending == f"killed: at {said}"
+    assert asked == str(lowered)
+    assert enforced_by.startswith("kernel, at the 1 GiB limit") or lowered
 
 
 # The watcher alone

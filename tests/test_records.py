@@ -43,6 +43,12 @@ def test_a_run_is_read_in_one_line() -> None:
     )
 
 
+def test_a_budget_that_was_lowered_is_said() -> None:
+    run = a_run(asked_bytes=2**32, limit="the 2 GiB limit of this container")
+    lowered = "lowered to 1 GiB by the 2 GiB limit of this container"
+    assert repr(run).endswith(f"budget of 4 GiB {lowered}")
+
+
 def test_a_run_without_track_leaves_the_samples_out() -> None:
     assert repr(a_run(snapshots=(a_snapshot(0, 2**20),))).endswith(
         "after 2.0 s; peak anonymous 1 MiB"
@@ -60,6 +66,10 @@ def test_a_run_without_track_leaves_the_samples_out() -> None:
         (
             {"outcome": Outcome.KILLED, "enforced_by": "watcher", "error": "Oh: dear\nmore"},
             "killed: over its 1 GiB budget, by the watcher, which raised Oh: dear",
+        ),
+        (
+            {"outcome": Outcome.KILLED, "asked_bytes": 2**32, "limit": "the 1.2 GiB limit of this"},
+            "killed: at the 1.2 GiB limit of this, below its 4 GiB budget",
         ),
         ({"outcome": Outcome.RAISED, "error": "ValueError: no"}, "raised: ValueError: no"),
         ({"outcome": Outcome.CRASHED, "error": "SIGSEGV"}, "crashed: SIGSEGV"),
