@@ -4,125 +4,111 @@ import random
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
-from helpers.units import format_rate
+from data_gen import Recipe, ensure
+from helpers.page_cache import evict, resident_bytes
 
-from .caches import set_cache
-from .environments import NotInstalledError
-from .fingerprints import Fingerprints
-from .launch import ChildError
-from .plan import Plan
-from .processes import Processes
-from .records import Case, Contestant, Job, Measurement, Proof, Source, Timing
-from .stores import STORES, files_of, find_store
+from .contestants import find
+from .epoch import measure
+from .processes import CannotRunError, find_python, in_child
+from .records import Case, Contestant, Measurement, Source
 
+_CHUNK_BYTES = 1 << 18  # of compressed HDF5: 512 rows of 512 bytes
+_READ_BYTES = 8 << 20
 _TINY_ROWS = 2048  # read by each process first
+_MAKING, _GRACE = 3600.0, 180.0  # seconds for a store; over what is measured: imports, opening
 
 
-class Harness:
-    """Carries out a plan. Use as a context manager: it makes data, and may keep a process."""
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Who is measured, under which conditions, on what data, and where everything is kept."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._sources: dict[str, tuple[Source, Source]] = {}  # by store: the whole, and a tiny one
-        self._fingerprints = plan.folder / "fingerprints.npy"
-        self._processes = Processes(plan.folder / "homes", plan.environments, keep=plan.one_process)
+    contestants: tuple[Contestant, ...]
+    cases: tuple[Case, ...]
+    recipe: Recipe
+    folder: Path  # of the data
+    environments: Path
+    rounds: int = 3
+    seconds: float = 15.0  # the most that is measured of one epoch
+    limit_bytes: int = 0  # of memory; 0: none
 
-    def __enter__(self) -> "Harness":
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self._processes.close()
-        if not self._plan.keep:
-            shutil.rmtree(self._plan.folder, ignore_errors=True)
+def measure_all(plan: Plan) -> Iterator[Measurement]:
+    """Yield every measurement; who cannot take part, once, with the reason. End if interrupted."""
+    sources: dict[str, list[Source]] = {}  # of a store: all rows, and a few
+    few = replace(plan.recipe, count=min(_TINY_ROWS, plan.recipe.count))
+    present = []
+    try:
+        for one in plan.contestants:
+            whole, tiny = (plan.folder / f"{one.store}{end}" for end in ("", "-tiny"))
+            wanted = Source(whole, plan.recipe), Source(tiny, few)
+            try:
+                python = find_python(one.pins, plan.environments)
+                if one.store not in sources:
+                    sources[one.store] = [make_store(one, part, python) for part in wanted]
+                present.append((one, python))
+            except (CannotRunError, OSError) as error:
+                yield Measurement(one.name, plan.cases[0], 0, error=f"skipped: {error}")
+        for number in range(1, plan.rounds + 1):
+            for case in plan.cases:
+                order = [(one, python) for one, python in present if one.takes(case)]
+                random.Random(f"{number} {case}").shuffle(order)  # nobody keeps a neighbour
+                for one, python in order:
+                    empty = Measurement(one.name, case, number)
+                    yield _measure(plan, one, python, sources[one.store], empty)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+    finally:
+        shutil.rmtree(plan.folder, ignore_errors=True)
 
-    def measure_all(self) -> Iterator[Measurement]:
-        """Yield every measurement as it is made; who cannot take part, once, with the reason."""
-        plan = self._plan
-        plan.folder.mkdir(parents=True, exist_ok=True)
-        Fingerprints.of(plan.recipe).save(self._fingerprints)
-        for heat, contestants in enumerate(plan.heats(), 1):
-            reasons = {one: self._prepare(one) for one in contestants}
-            for one, reason in reasons.items():
-                if reason:
-                    yield Measurement(one.name, plan.cases[0], heat, 0, error=reason)
-            present = [one for one, reason in reasons.items() if not reason]
-            for number in range(1, plan.rounds + 1):
-                for case in plan.cases:
-                    yield from self._measure_round(present, case, heat, number)
-            self._make_room()
 
-    def _prepare(self, contestant: Contestant) -> str:
-        """Make what a contestant needs, or return the reason why it cannot take part."""
-        try:
-            with self._processes.open(contestant) as child:
-                if contestant.store not in self._sources:
-                    self._sources[contestant.store] = (
-                        find_store(STORES[contestant.store], self._source(contestant), child),
-                        find_store(STORES[contestant.store], self._tiny(contestant), child),
-                    )
-        except (NotInstalledError, ChildError) as error:
-            return f"skipped: {error}"
-        return ""
+def _measure(
+    plan: Plan, one: Contestant, python: Path, sources: Sequence[Source], empty: Measurement
+) -> Measurement:
+    whole, tiny = (replace(source, workers=empty.case.workers) for source in sources)
+    try:
+        set_cache(whole.folder, warm=empty.case.cache == "warm")
+        asked = one, whole, tiny, plan.seconds, empty.round == 1
+        patience, limit = 2 * plan.seconds + _GRACE, plan.limit_bytes
+        found = in_child(measure, *asked, seconds=patience, python=python, limit_bytes=limit)
+        measured = replace(empty, timing=found[0], proof=found[1])
+    except (CannotRunError, OSError) as error:
+        measured = replace(empty, error=str(error))
+    said = f"{measured.timing.rate:,.0f} rows/s" if measured.timing else measured.error
+    sys.stderr.write(f"round {empty.round}, {empty.case}: {one.title}: {said}\n")
+    return measured
 
-    def _source(self, contestant: Contestant) -> Source:
-        plan, folder = self._plan, self._plan.folder / contestant.store
-        return Source(
-            folder, folder, folder, plan.recipe, plan.batch_size, 0, plan.seed, plan.mix_bytes
-        )
 
-    def _tiny(self, contestant: Contestant) -> Source:
-        folder = self._plan.folder / "tiny" / contestant.store
-        recipe = replace(self._plan.recipe, count=min(_TINY_ROWS, self._plan.recipe.count))
-        return replace(
-            self._source(contestant),
-            folder=folder, rows_path=folder, labels_path=folder, recipe=recipe,
-        )  # fmt: skip
+def make_store(one: Contestant, source: Source, python: Path) -> Source:
+    """Make a store, and return its source with the paths of its files.
 
-    def _make_room(self) -> None:
-        """Remove what the next heat does not read."""
-        for name in () if self._plan.keep else tuple(self._sources):
-            if name != "npy":
-                for source in self._sources.pop(name):
-                    shutil.rmtree(source.folder)
+    A peer's is made by `make_STORE` beside its loader, in a process of its own environment.
+    """
+    recipe, (kind, _, packing) = source.recipe, one.store.partition("-")
+    if kind not in ("npy", "hdf5"):
+        source.folder.mkdir(parents=True)
+        make = find(f"{one.function.split('.')[0]}.make_{kind}")
+        in_child(make, source, python=python, seconds=_MAKING)
+        return source
+    chunk = max(1, min(_CHUNK_BYTES // recipe.row_bytes, recipe.count)), *recipe.row_shape
+    packed: dict[str, Any] = {"chunks": chunk, "compression": packing} if packing else {}
+    packed |= {"row_shape": recipe.row_shape, "order": recipe.order}
+    made = ensure(kind, source.folder, rows=recipe.count, progress=False, **packed)
+    return replace(source, paths=(made.rows_path, made.labels_path))
 
-    def _measure_round(
-        self, contestants: Sequence[Contestant], case: Case, heat: int, number: int
-    ) -> Iterator[Measurement]:
-        """Measure each once, in an order of this round's own, so that nobody keeps a neighbour."""
-        order = [contestant for contestant in contestants if contestant.takes(case)]
-        random.Random(f"{number} {case}").shuffle(order)
-        for contestant in order:
-            measured = self._measure(
-                contestant, case, Measurement(contestant.name, case, heat, number)
-            )
-            said = measured.error or format_rate(measured.rows_per_second)
-            sys.stderr.write(f"round {number}, {case}: {contestant.title}: {said}\n")
-            yield measured
 
-    def _measure(self, contestant: Contestant, case: Case, empty: Measurement) -> Measurement:
-        job = self._job(contestant, case, proves=empty.round == 1 and contestant.group != "limit")
-        limit = self._plan.limit_bytes if case.cache == "limited" else None
-        try:
-            set_cache(case, files_of(job.source))
-            with self._processes.open(contestant, limit) as child:
-                answer = child.ask(job)
-        except (ChildError, OSError) as error:
-            return replace(empty, error=str(error))
-        proof = answer.get("proof")
-        return replace(
-            empty, timing=Timing(**answer["timing"]), proof=Proof(**proof) if proof else None
-        )
-
-    def _job(self, contestant: Contestant, case: Case, *, proves: bool) -> Job:
-        source, tiny = (replace(s, workers=case.workers) for s in self._sources[contestant.store])
-        return Job(
-            task="measure",
-            module=contestant.module,
-            variant=contestant.variant,
-            source=source,
-            seconds=self._plan.seconds,
-            tiny=None if self._plan.one_process else tiny,
-            fingerprints=self._fingerprints if proves else None,
-        )
+def set_cache(folder: Path, *, warm: bool) -> None:
+    """Fetch or drop the pages of a store's files, or raise OSError where that does not hold."""
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        with path.open("rb", buffering=0) as file:
+            while warm and file.read(_READ_BYTES):
+                pass
+        if not warm:
+            evict(path)
+        here, size = resident_bytes(path), path.stat().st_size
+        # A page may come or go while we look, and in a small file it is a large share.
+        if here is None or abs(here - size * warm) > size / 100 + (1 << 16):
+            raise OSError(f"{path.name}: {here} of {size} bytes are in the page cache")

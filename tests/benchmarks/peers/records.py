@@ -1,20 +1,18 @@
 """What is measured, and what was found: frozen records that know no library."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
 
 from data_gen.recipe import Recipe
 
-Group = Literal["limit", "ours", "plain", "peer"]
-Cache = Literal["warm", "cold", "limited"]  # limited: cold, and inside a kernel memory limit
+_BLOCK_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """The conditions of one measurement."""
 
-    cache: Cache
+    cache: str  # warm, cold, or limited: cold, and inside a kernel memory limit
     workers: int
 
     def __str__(self) -> str:
@@ -27,23 +25,18 @@ class Contestant:
 
     name: str  # also what --only matches
     title: str  # as the table and the figure call it
-    group: Group
+    group: str  # limit, ours, plain or peer
     store: str  # what lies on the disk
-    module: str  # in contestants/
-    variant: str = ""
-    environment: str = ""  # in requirements/; "" is the project's own
-    caches: tuple[Cache, ...] = ("warm", "cold", "limited")
-    workers: tuple[int, ...] = (0, 2)
-    in_table_only: bool = False  # its like is in the figure already
-
-    @property
-    def drawn(self) -> bool:
-        """Return whether it gets a bar in the figure."""
-        return self.group != "limit" and not self.in_table_only
+    function: str  # in contestants/: "module.function"
+    gives: str  # rows, batches or blocks, when they are asked for; "": it is a loader
+    pins: str  # of its environment; "" is the project's own
+    caches: str  # and numbers of workers with which it is measured
+    workers: str
+    shown_in: str  # table, or figure, too
 
     def takes(self, case: Case) -> bool:
         """Return whether it is measured under these conditions."""
-        return case.cache in self.caches and case.workers in self.workers
+        return case.cache in self.caches.split() and str(case.workers) in self.workers.split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,53 +44,23 @@ class Source:
     """What a contestant is given: where the rows lie, what they are, and how to hand them out."""
 
     folder: Path  # of its store
-    rows_path: Path  # of the .npy or HDF5 file; a peer's own store has none: the folder itself
-    labels_path: Path
     recipe: Recipe
-    batch_size: int
-    workers: int
-    seed: int
-    mix_bytes: int  # how much memory a block shuffle may fill, over all workers
+    batch_size: int = 256
+    workers: int = 0
+    seed: int = 0
+    mix_bytes: int = 128 << 20  # how much memory a block shuffle may fill, over all workers
+    paths: tuple[Path, ...] = ()  # of rows and labels, .npy or HDF5; a peer's own store has none
 
     @property
-    def block_rows(self) -> int:
-        """Return the rows of one block (4 MiB), for those that read whole blocks."""
-        return max(1, min((4 << 20) // self.recipe.row_bytes, self.recipe.count))
+    def mix_bytes_each(self) -> int:
+        """Return each worker's share of the memory."""
+        return self.mix_bytes // max(1, self.workers)
 
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> "Source":
-        """Return the source that these plain values describe."""
-        recipe = values["recipe"] | {"row_shape": tuple(values["recipe"]["row_shape"])}
-        paths = {name: Path(values[name]) for name in ("folder", "rows_path", "labels_path")}
-        return cls(**values | paths | {"recipe": Recipe(**recipe)})
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What a child process is asked: to make a store, or to measure an epoch (and to prove one)."""
-
-    task: Literal["make", "measure"]
-    module: str
-    variant: str
-    source: Source
-    seconds: float = 0.0  # the most that is measured of an epoch, and proved of one
-    tiny: Source | None = None  # read first, so that nobody's imports and first calls are timed
-    fingerprints: Path | None = None  # where there are some, an epoch is proved after the timed one
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the job as plain values; paths become words when they are written."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> "Job":
-        """Return the job that `as_json` was made from, by way of JSON."""
-        tiny, fingerprints = values["tiny"], values["fingerprints"]
-        return cls(
-            **values
-            | {"source": Source.from_json(values["source"])}
-            | {"tiny": Source.from_json(tiny) if tiny else None}
-            | {"fingerprints": Path(fingerprints) if fingerprints else None}
-        )
+    @property
+    def blocks(self) -> list[range]:
+        """Return the numbers of the rows of each block, for those that read whole blocks."""
+        every, step = range(self.recipe.count), max(1, _BLOCK_BYTES // self.recipe.row_bytes)
+        return [every[start : start + step] for start in every[::step]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +68,15 @@ class Timing:
     """One epoch, or as much of it as there was time for."""
 
     rows: int
-    seconds: float  # from the first request to the last batch
-    opening_seconds: float = 0.0  # from the imports' end to a loader that can be asked
+    seconds: float  # from the first request to the last batch; of a part, without the start-up
+    cpu_seconds_per_gib: float = 0.0  # of rows handed out: user and system, of children too
     first_batch_seconds: float = 0.0
-    start_up_seconds: float = 0.0  # to the first batch of the tiny store: imports, worker processes
     whole: bool = True  # the epoch came to its end
 
     @property
-    def rows_per_second(self) -> float:
-        """Return the throughput. A part leaves out the start-up, which a whole epoch has once."""
-        return self.rows / (self.seconds - (0.0 if self.whole else self.start_up_seconds))
+    def rate(self) -> float:
+        """Return the rows per second."""
+        return self.rows / self.seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +97,8 @@ class Proof:
     @property
     def right(self) -> bool:
         """Return whether every row came as it should, and none twice or never."""
-        return self.rows > 0 and not (
-            self.wrong_rows or self.wrong_labels or self.repeated or self.missing
-        )
+        faults = self.wrong_rows or self.wrong_labels or self.repeated or self.missing
+        return self.rows > 0 and not faults
 
     @property
     def mixing(self) -> float:
@@ -151,18 +112,7 @@ class Measurement:
 
     contestant: str
     case: Case
-    heat: int  # what was measured in turn with what: ratios are taken inside one round of a heat
-    round: int
+    round: int  # 0: it cannot take part at all
     timing: Timing | None = None
     proof: Proof | None = None
     error: str = ""  # why there is no timing
-
-    @property
-    def rows_per_second(self) -> float:
-        """Return the throughput, 0 where it failed."""
-        return self.timing.rows_per_second if self.timing else 0.0
-
-
-def names_of(record: type) -> tuple[str, ...]:
-    """Return a record's field names in order."""
-    return tuple(field.name for field in fields(record))

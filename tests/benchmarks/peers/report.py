@@ -1,115 +1,118 @@
-"""The table that people read, and the CSV that holds every single measurement."""
+"""From measurements to what people read: medians over the rounds, ratios and proofs, in a table."""
 
-import csv
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
 
-from .records import Case, Contestant, Measurement, Proof, Timing, names_of
-from .summary import Line, Rate, limits_of, share_of_limit
+from .contestants import REFERENCE
+from .records import Case, Contestant, Measurement, Proof, Timing
 
+_MIXED = 0.9  # of a full shuffle's distinct labels in a batch: below it, an epoch is not mixed
 _NOTES = """
 Rows per second: the median over the rounds, (lowest to highest), and the share of its limit in the
 same round: `np.fromfile` where the file is in the page cache, else one sequential read of the file.
-`part`: not a whole epoch, for want of time. Labels per batch: distinct ones on class-sorted data,
-and what a full shuffle gives. Parts per batch: of a hundred equal parts of the file.
+`part`: not a whole epoch, for want of time. CPU: user and system seconds of the process and its
+children for each GiB of rows handed out, case by case. Labels per batch: distinct ones on
+class-sorted data, and what a full shuffle gives. Parts per batch: of a hundred parts of the file.
 """
-_COLUMNS = (
-    *("contestant", "cache", "workers", "heat", "round"),
-    *("error", "rows_per_second", "share_of_limit"),
-)
 
 
-def write_csv(path: Path, measurements: Sequence[Measurement]) -> None:
-    """Write one line for each measurement: conditions, rates, and what was proved."""
-    limits = limits_of(measurements)
-    timing, proof = names_of(Timing), names_of(Proof)
-    with path.open("w", newline="") as file:
-        table = csv.writer(file)
-        table.writerow([*_COLUMNS, *timing, *(f"proof_{name}" for name in proof)])
-        for one in measurements:
-            table.writerow(
-                [one.contestant, one.case.cache, one.case.workers, one.heat, one.round, one.error]
-                + [round(one.rows_per_second, 1), share_of_limit(one, limits)]
-                + [getattr(one.timing, name, "") for name in timing]
-                + [getattr(one.proof, name, "") for name in proof]
-            )
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What was found of one contestant, in all rounds."""
+
+    contestant: Contestant
+    rates: dict[Case, float]  # the medians
+    cells: dict[Case, str]  # the same as the table shows them
+    cpu: dict[Case, str]
+    errors: dict[Case | None, str]  # None: it cannot take part
+    proofs: tuple[Proof, ...]  # the worst mixed first
+
+    @property
+    def mixed(self) -> bool:
+        """Return whether its batches are about as mixed as a full shuffle's."""
+        return bool(self.proofs) and self.proofs[0].mixing >= _MIXED
+
+    @property
+    def right(self) -> bool:
+        """Return whether everything it handed out was right, each time it was looked at."""
+        return bool(self.proofs) and all(proof.right for proof in self.proofs)
+
+
+def summarise(contestants: Sequence[Contestant], measurements: Sequence[Measurement]) -> list[Line]:
+    """Return a line for each contestant that was asked for, in their order."""
+    limits, lines = {}, []
+    for one in measurements:
+        if one.contestant == REFERENCE[one.case.cache] and one.timing:
+            limits[one.case.cache, one.round] = one.timing.rate
+    for contestant in contestants:
+        found = [one for one in measurements if one.contestant == contestant.name]
+        proofs = sorted((one.proof for one in found if one.proof), key=lambda proof: proof.mixing)
+        errors = {one.case if one.round else None: one.error for one in found if one.error}
+        cells = {case: "failed" for case in errors if case}
+        line = Line(contestant, {}, cells, {}, errors, tuple(proofs))
+        for case in dict.fromkeys(one.case for one in found if one.timing):
+            timed = {one.round: one.timing for one in found if one.case == case and one.timing}
+            shares = [
+                timed[n].rate / limits[case.cache, n] for n in timed if (case.cache, n) in limits
+            ]
+            line.rates[case] = median(one.rate for one in timed.values())
+            line.cells[case] = _describe(list(timed.values()), shares)
+            line.cpu[case] = f"{median(one.cpu_seconds_per_gib for one in timed.values()):.3g}"
+        lines.append(line)
+    return lines
+
+
+def _describe(timed: Sequence[Timing], shares: Sequence[float]) -> str:
+    """Return a rate as the table shows it: '609,000 (600,000 to 615,000), 27 %'."""
+    rates = [one.rate for one in timed]
+    spread = f" ({short(min(rates))} to {short(max(rates))})" if len(rates) > 1 else ""
+    share = f", {100 * median(shares):.0f} %" if shares else ""
+    part = "" if all(one.whole for one in timed) else ", part"
+    return f"{short(median(rates))}{spread}{share}{part}"
+
+
+def short(rate: float) -> str:
+    """Return a rate with three figures: 1386512 -> '1,390,000'."""
+    return f"{round(rate, min(0, 3 - len(str(int(rate))))):,.0f}"
+
+
+def find_faults(lines: Sequence[Line], cases: Sequence[Case]) -> list[str]:
+    """Return who handed out wrong rows, and what is neither measured nor explained."""
+    wrong = [f"{line.contestant.name}: rows" for line in lines if line.proofs and not line.right]
+    return wrong + [
+        f"{line.contestant.name}, {case}"
+        for line in lines
+        for case in cases
+        if line.contestant.takes(case) and case not in line.cells and None not in line.errors
+    ]
 
 
 def table(lines: Sequence[Line], cases: Sequence[Case]) -> str:
     """Return the Markdown table of one plan, and below it who is missing, with the reasons."""
-    head = ["reader", *(str(case) for case in cases), "rows", "labels per batch", "parts per batch"]
-    rows = [head, ["---"] * len(head)]
-    rows += [_row(line, cases) for line in lines if line.rates]
-    text = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    missing = [f"- {reason}" for line in lines for reason in _missing(line)]
-    return "\n".join([text, _NOTES, *missing]) + "\n"
+    proofs = ["rows", "labels per batch", "parts per batch"]
+    head = ["reader", *map(str, cases), "CPU s per GiB", *proofs]
+    rows, errors = [head, ["---"] * len(head)], []
+    for line in lines:
+        if line.rates:
+            cpu = " / ".join(line.cpu.get(case, "-") for case in cases)
+            cells = [line.cells.get(case, "") for case in cases]
+            rows.append([line.contestant.title, *cells, cpu, *_describe_proofs(line)])
+        for case, error in line.errors.items():
+            errors.append(f"- {line.contestant.title}{f', {case}' if case else ''}: {error}")
+    return "\n".join([*(f"| {' | '.join(row)} |" for row in rows), _NOTES, *errors, ""])
 
 
-def check_complete(
-    contestants: Iterable[Contestant], cases: Sequence[Case], lines: Sequence[Line]
-) -> list[str]:
-    """Return what is neither measured nor explained: nothing, or the harness has a defect."""
-    said = {line.contestant.name: {*line.rates, *line.errors} for line in lines}
-    said |= {line.contestant.name: {*cases} for line in lines if line.skipped}
-    return [
-        f"{one.name}, {case}"
-        for one in contestants
-        for case in cases
-        if one.takes(case) and case not in said.get(one.name, ())
-    ]
-
-
-def _row(line: Line, cases: Sequence[Case]) -> list[str]:
-    cells = [_cell(line, case) for case in cases]
-    return [line.contestant.title, *cells, _rightness(line), *_mixing(line)]
-
-
-def _cell(line: Line, case: Case) -> str:
-    rate = line.rates.get(case)
-    if rate is None:
-        return "failed" if case in line.errors else ""
-    return describe(rate)
-
-
-def describe(rate: Rate) -> str:
-    """Return a rate as the table shows it: '609,000 (600,000 to 615,000), 27 %'."""
-    spread = "" if rate.low == rate.high else f" ({_short(rate.low)} to {_short(rate.high)})"
-    share = "" if rate.share is None else f", {rate.share:.0%}".replace("%", " %")
-    return f"{_short(rate.median)}{spread}{share}{'' if rate.whole else ', part'}"
-
-
-def _short(rate: float) -> str:
-    """Return a rate with three figures: 1386512 -> '1,390,000'."""
-    digits = max(0, len(str(int(rate))) - 3)
-    return f"{round(rate, -digits):,.0f}"
-
-
-def _rightness(line: Line) -> str:
-    if line.contestant.group == "limit":
-        return ""
+def _describe_proofs(line: Line) -> tuple[str, str, str]:
+    """Return whether its rows were right, and how well they were mixed at the worst."""
     if not line.proofs:
-        return "not proved"
-    if line.right:
-        whole = all(proof.whole for proof in line.proofs)
-        return "right" if whole else f"right (of {min(p.rows for p in line.proofs):,})"
-    worst = next(proof for proof in line.proofs if not proof.right)
-    return (
-        f"**WRONG**: {worst.wrong_rows} rows, {worst.wrong_labels} labels, "
-        f"{worst.repeated} repeated, {worst.missing} missing of {worst.rows:,}"
-    )
-
-
-def _mixing(line: Line) -> tuple[str, str]:
-    if not line.proofs:
-        return "", ""
-    least = min(line.proofs, key=lambda proof: proof.mixing)
-    labels = f"{least.labels_per_batch:.1f} of {least.labels_if_shuffled:.1f}"
-    parts = f"{least.parts_per_batch:.0f} of {least.parts_if_shuffled:.0f}"
-    return labels if line.mixed else f"{labels}, **not mixed**", parts
-
-
-def _missing(line: Line) -> list[str]:
-    title = line.contestant.title
-    if line.skipped:
-        return [f"{title}: {line.skipped}"]
-    return [f"{title}, {case}: {error}" for case, error in line.errors.items()]
+        return "" if line.contestant.group == "limit" else "not proved", "", ""
+    whole = all(proof.whole for proof in line.proofs)
+    rows = "right" if whole else f"right (of {min(one.rows for one in line.proofs):,})"
+    for one in line.proofs:
+        if not one.right:
+            rows = f"**WRONG**: {one.wrong_rows} rows, {one.wrong_labels} labels, "
+            rows += f"{one.repeated} repeated, {one.missing} missing of {one.rows:,}"
+    least, unmixed = line.proofs[0], "" if line.mixed else ", **not mixed**"
+    labels = f"{least.labels_per_batch:.1f} of {least.labels_if_shuffled:.1f}{unmixed}"
+    return rows, labels, f"{least.parts_per_batch:.0f} of {least.parts_if_shuffled:.0f}"
