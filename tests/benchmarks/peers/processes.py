@@ -13,12 +13,13 @@ import sys
 import venv
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from helpers.budget import Group, make_group
-from helpers.system.processes import end_all
+from helpers.system.processes import end_all, members
 
 _SHARED = Path("/dev/shm")
 PROJECT = Path(__file__).resolve().parents[3]
@@ -70,7 +71,7 @@ def in_child(
         group = _make_group(limit_bytes, leaving) if limit_bytes else None
         process = _start(python, home)
         leaving.callback(process.wait)
-        leaving.callback(end_all, process.pid)
+        leaving.callback(end_all, partial(members, process.pid), {process.pid})
         if group:
             group.admit(process.pid)
         with suppress(subprocess.TimeoutExpired):

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch.utils.data import BatchSampler, DataLoader, RandomSampler
 
+from helpers.disk import sequential_read
 from helpers.loaders.blocks import ShuffledBlocks
 from helpers.loaders.datasets import Hdf5Dataset, Labelled, NpyDataset
-from helpers.disk import sequential_read
 from helpers.loaders.order import BlockShuffleSampler
 
 from ..records import Source
