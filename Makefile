@@ -1,11 +1,11 @@
 # make lab    set up, open the workshop
 # make test   set up, run every test
 # make run    set up, run every notebook without a browser: SCALE=test, workshop or full
-# make pool  set up, compare speeds
+# make bench  set up, compare speeds
 # make check  set up, lint, formats and types
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test run pool check setup clean
+.PHONY: help lab test run bench check setup clean
 .DELETE_ON_ERROR:
 
 SCALE ?= test
@@ -43,7 +43,7 @@ test: $(ready)
 run: $(ready)
 	$(bin)/python tests/run_notebooks.py --scale $(SCALE)
 
-pool: $(ready)
+bench: $(ready)
 	$(bin)/python -m pytest tests/benchmarks -m benchmark --capture=no
 
 check: $(ready)

@@ -13,13 +13,14 @@ import json
 import os
 import pickle
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from helpers.drawing.guarded_view import GuardedView
 from helpers.live import choose_view
 from helpers.memory import MemoryMeter, chosen_backend, measure_name
+from helpers.page_cache import Eviction, evict
 from helpers.records import Counters, Guess, ProcessPeak, Run, Snapshot, View
 from helpers.running.child import Request, Result
 from helpers.running.failures import describe
@@ -34,6 +35,7 @@ from helpers.system.ram import Limit, limits, physical_ram_bytes
 from helpers.units import format_bytes, parse_size
 
 POLL_SECONDS = 0.05
+NO_HEADWAY = "watcher, as the kernel took back only what was read again"
 RESERVED_SHARE = 0.05  # of a container's limit, for the caller, which is in it too
 
 
@@ -45,6 +47,7 @@ def run(
     timeout: float | None = 300.0,
     title: str | None = None,
     guess: Guess | None = None,
+    cold: Iterable[str | Path] = (),
     view: View | None = None,
 ) -> Run:
     """Call `function(*args)` in a fresh child process and return the record of what happened.
@@ -53,8 +56,10 @@ def run(
     with less than that free it is lowered to what there is, and the record says so. `start_method`
     is what DataLoader workers use ("fork", "spawn", "forkserver"; None: the one named by
     LARGER_THAN_RAM_START_METHOD, else this Python's default). `timeout` is in seconds, None for no
-    limit. `guess` is drawn beside the measurement. `view` shows the run while it goes on; None
-    chooses by where we are: a live figure in a notebook, a line in a terminal.
+    limit. `guess` is drawn beside the measurement. Files named in `cold` are dropped from the page
+    cache before the function starts, and the record says how much of them stayed. `view` shows the
+    run while it goes on; None chooses by where we are: a live figure in a notebook, a line in a
+    terminal.
 
     The function and its arguments are pickled, so they must come from a %%importable cell or from
     a file. A script calls `run` under `if __name__ == "__main__"`: the child runs it again. An
@@ -75,7 +80,8 @@ def run(
         try:
             budget = _fit(sandbox, budget_bytes)
             request = dataclasses.replace(request, environment=sandbox.environment())
-            experiment = Experiment(sandbox, request, budget, timeout, title, guess)
+            evictions = tuple(evict(path) for path in cold)
+            experiment = Experiment(sandbox, request, budget, timeout, title, guess, evictions)
             chosen = view or choose_view(title, budget.size_bytes, experiment.enforced_by)
             record = experiment.record(GuardedView(chosen), interrupts)
         finally:
@@ -106,8 +112,10 @@ class Experiment:
         timeout: float | None,
         title: str,
         guess: Guess | None,
+        cold: tuple[Eviction, ...],
     ) -> None:
-        self.sandbox, self.request, self.guess = sandbox, request, guess
+        self.sandbox, self.request = sandbox, request
+        self.guess, self.cold = guess, cold
         self.budget, self.timeout, self.title = budget, timeout, title
         group = sandbox.group
         self.enforced_by = f"kernel (cgroup v{group.version})" if group else "watcher"
@@ -184,6 +192,8 @@ class Experiment:
             stdout=self.sandbox.read("stdout"),
             stderr=self.sandbox.read("stderr"),
             guess=self.guess,
+            cold=self.cold,
+            ended_by=NO_HEADWAY if self.report and self.report.reason == "stalled" else "",
         )
 
     def _result(self) -> Result | None:

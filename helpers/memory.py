@@ -17,6 +17,7 @@ from helpers.system.psutil_tree import PsutilTree, psutil_measure
 MemoryBackend = Literal["auto", "proc", "psutil"]
 _EXACT_SHARE = 0.01  # of a core, for exact readings
 _SHORTEST_INTERVAL = 0.25
+_SHARED_STEP_BYTES = 8 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,7 @@ class MemoryMeter:
         start = self._cpu_clock()
         cheap = self._tree.cheap()
         changed = {process.pid for process in cheap} != self._last.keys()
+        changed = changed or self._shared_grew(cheap)
         if changed or not self._cheap_tells_kinds or self._clock() >= self._next_exact:
             return self._exact(cheap, start)
         return self._finish(self._corrected(cheap), False, start)
@@ -165,6 +167,12 @@ class MemoryMeter:
                 )
             )
         return tuple(corrected)
+
+    def _shared_grew(self, cheap: tuple[ProcessMemory, ...]) -> bool:
+        """Return whether shared pages came since the last exact reading: whose, only that tells."""
+        now = sum(process.shared_bytes for process in cheap)
+        then = sum(counted.shared_bytes for counted, _ in self._last.values())
+        return len(cheap) > 1 and abs(now - then) > max(_SHARED_STEP_BYTES, then // 10)
 
     def _growth_of_the_most(self, cheap: tuple[ProcessMemory, ...], kind: str) -> int:
         name = f"{kind}_bytes"

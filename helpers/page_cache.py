@@ -17,6 +17,7 @@ from helpers.system.page_cache_calls import (
 )
 from helpers.units import format_bytes
 
+_NEARLY_NONE = 0.01  # of a file: what is left of a cold one
 _TRIES = 5  # pages that are just being written or read stay the first time
 
 
@@ -29,6 +30,17 @@ class Eviction:
     resident_before: int | None
     resident_after: int | None
     possible: bool = True  # False where the system has no call for it, or refused
+
+    @property
+    def why_not_cold(self) -> str:
+        """Return why the file may be warm, or "" where (nearly) nothing of it stayed."""
+        if not self.possible:
+            return f"this system cannot drop {self.path.name} from its page cache"
+        stayed = self.resident_after or 0
+        if stayed <= _NEARLY_NONE * self.file_bytes:
+            return ""
+        of = format_bytes(self.file_bytes)
+        return f"{format_bytes(stayed)} of {of} of {self.path.name} stayed in the page cache"
 
     def __repr__(self) -> str:
         if not self.possible:

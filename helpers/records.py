@@ -4,11 +4,13 @@ Everything that measures returns these; everything that draws takes them. So a f
 tested with five snapshots made up by hand.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
+from helpers.page_cache import Eviction
 from helpers.units import format_bytes, format_rate
 
 
@@ -17,6 +19,7 @@ class Outcome(StrEnum):
 
     FINISHED = "finished"
     KILLED = "killed"  # over its RAM budget, by the kernel or by the watcher
+    REFUSED = "refused"  # the system would not give so much memory at once
     RAISED = "raised"
     CRASHED = "crashed"  # ended by a signal, or left without a word
     TIMED_OUT = "timed out"
@@ -91,11 +94,18 @@ class Run:
     guess: "Guess | None" = None
     asked_bytes: int | None = None  # the budget that was asked for, where there is less than that
     limit: str = ""  # "the 1.2 GiB limit of this container", where that has come before the budget
+    ended_by: str = ""  # who has ended it, where that is not who enforces the budget
+    cold: tuple[Eviction, ...] = ()  # the files that were to start cold, and what stayed of them
 
     @property
     def finished(self) -> bool:
         """Return whether the function came to its end."""
         return self.outcome is Outcome.FINISHED
+
+    @property
+    def why_not_cold(self) -> str:
+        """Return why a file that was to start cold did not, or "" where all did."""
+        return "; ".join(eviction.why_not_cold for eviction in self.cold if eviction.why_not_cold)
 
     @property
     def counters(self) -> Counters:
@@ -170,7 +180,10 @@ class Run:
             said = f", which raised {self.error.splitlines()[0]}" if self.error else ""
             if self.limit:
                 return f"killed: at {self.limit}, below its {budget} budget{said}"
-            return f"killed: over its {budget} budget, by the {self.enforced_by}{said}"
+            who = self.ended_by or self.enforced_by
+            return f"killed: over its {budget} budget, by the {who}{said}"
+        if self.outcome is Outcome.REFUSED:
+            return f"refused: the system would not give {_asked_for(self.error)} at once"
         return f"{self.outcome}: {self.error}" if self.error else str(self.outcome)
 
     def __repr__(self) -> str:
@@ -185,6 +198,14 @@ class Run:
             parts.append(f"{self.counters.samples:,} samples")
             parts.append(format_rate(self.samples_per_second))
         return f"{self.title}: " + "; ".join(parts)
+
+
+def _asked_for(error: str) -> str:
+    """Return what an error of numpy's or torch's says was asked for: '29.4 GiB'."""
+    if size := re.search(r"allocate ([\d.]+ [KMGT]?i?B)", error):
+        return size[1]
+    size = re.search(r"allocate (\d+) bytes", error)
+    return format_bytes(int(size[1])) if size else "so much memory"
 
 
 @dataclass

@@ -45,6 +45,7 @@ LINES: dict[str, dict[str, Any]] = {
 OUTCOME_COLOURS = {
     Outcome.FINISHED: RATE,
     Outcome.KILLED: BUDGET,
+    Outcome.REFUSED: BUDGET,
     Outcome.RAISED: "#a6611a",
     Outcome.CRASHED: INK,
     Outcome.TIMED_OUT: "#8c6d00",

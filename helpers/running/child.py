@@ -47,6 +47,7 @@ class Result:
     value: Any = None
     error: str = ""  # "ValueError: ..." when it raised
     traceback: str = ""
+    refused: bool = False  # it raised because the system would not give so much memory
 
 
 def main() -> None:
@@ -85,7 +86,12 @@ def _carry_out(request: Request, state: SharedState, folder: Path) -> Result:
         words, frames = describe(error), readers_traceback(error, without=__file__)
         workers = _last_words(folder / "stderr")
         hint = file_in_the_way(frames + workers, before=own_path, now=request.path)
-        return Result(error=f"{hint} ({words})" if hint else words, traceback=frames)
+        said = f"{hint} ({words})" if hint else words
+        return Result(error=said, traceback=frames, refused=_is_refusal(error, words))
+
+
+def _is_refusal(error: BaseException, words: str) -> bool:
+    return isinstance(error, MemoryError) or "can't allocate memory" in words  # as torch says it
 
 
 def _prepare(request: Request) -> None:

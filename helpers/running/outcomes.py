@@ -31,14 +31,14 @@ def find_outcome(
     # A systemd scope goes with its last process, and its count of kills with it.
     lost_count = report.kernel_kills is None and _died_of(report.code) == "SIGKILL"
     by_kernel = report.kernel_kills or report.killed_from_above or lost_count
-    if by_kernel or report.reason == "over budget":
+    if by_kernel or report.reason in ("over budget", "stalled"):
         return Outcome.KILLED, error
     if report.reason == "timed out":
         return Outcome.TIMED_OUT, f"not finished after {timeout:g} s"
     if report.reason == "stopped":
         return Outcome.STOPPED, ""
     if result is not None:
-        return Outcome.RAISED, error
+        return Outcome.REFUSED if result.refused else Outcome.RAISED, error
     return Outcome.CRASHED, _how_it_died(report.code, stderr)
 
 

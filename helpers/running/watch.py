@@ -23,6 +23,9 @@ SNAPSHOT_INTERVAL = 0.02  # between snapshots handed on, unless one is a new pea
 FASTEST_BYTES_PER_SECOND = 8 * 2**30
 TOLERATED_SHARE = 0.05  # over the budget before the watcher kills; killing takes the rest of 10 %
 LINGERING_SECONDS = 2.0  # for a child that has written its result and does not end
+FULL_SHARE, HEADWAY_SHARE = 0.97, 0.01  # of the budget: where it stands still, and what moves it
+STALLED_SECONDS = 4.0  # at the budget, while the kernel only takes back what is read again
+STALLED_READ_BYTES = 64 * 2**20
 LAST_WORDS_SECONDS = 1.0  # after the kernel killed a worker, for the main process to say so
 
 
@@ -39,7 +42,7 @@ class Task:
 class WatchReport:
     """How the watch ended."""
 
-    reason: str  # "over budget", "timed out", "stopped", or "" when the experiment just ended
+    reason: str  # "over budget", "stalled", "timed out", "stopped", or "" when it just ended
     kernel_kills: int | None  # processes killed over the budget; None when the group has gone
     all_gone: bool  # no process left, no cgroup left
     cpu_seconds: float  # that watching took
@@ -78,6 +81,7 @@ class Watch:
         self.next_sample = 0.0
         self.killed_since: float | None = None
         self.result_since: float | None = None
+        self.headway: Snapshot | None = None  # the last one that was ahead of those before
         self.cost = 0.0  # of a reading, on average
         self.began = time.monotonic()
 
@@ -123,7 +127,7 @@ class Watch:
     def end(self, reason: str) -> WatchReport:
         """End what still runs, remove the cgroup, and say how it all ended."""
         kills, from_above = self.kernel_kills(), self._killed_from_above()
-        if reason == "over budget":
+        if reason in ("over budget", "stalled"):
             self._kill_who_was_seen()
         gone = self.folder.end(session=self.pid, adopter=self.adopter)
         peaks = tuple(self.peaks.values())
@@ -201,11 +205,30 @@ class Watch:
                 self.killed_since = self.killed_since or time.monotonic()
                 if time.monotonic() - self.killed_since > LAST_WORDS_SECONDS:
                     return "over budget"
+            elif self._stalls(snapshot):
+                return "stalled"
         elif snapshot.budgeted_bytes > budget and self._truly_over(snapshot):
             return "over budget"
         seconds = time.monotonic() - (self.state.started or self.began)
         timeout = self.task.timeout
         return "timed out" if timeout is not None and seconds > timeout else ""
+
+    def _stalls(self, snapshot: Snapshot) -> bool:
+        """Return whether memory stands at the budget, and nothing happens but reading.
+
+        The kernel may take pages back for a minute that are read again at once, before it kills.
+        """
+        budget, last = self.task.budget_bytes, self.headway
+        if (
+            last is None
+            or snapshot.budgeted_bytes < FULL_SHARE * budget
+            or snapshot.budgeted_bytes > last.budgeted_bytes + HEADWAY_SHARE * budget
+            or snapshot.counters.batches > last.counters.batches
+        ):
+            self.headway = snapshot
+            return False
+        read = (snapshot.read_bytes or 0) - (last.read_bytes or 0)
+        return snapshot.seconds - last.seconds > STALLED_SECONDS and read > STALLED_READ_BYTES
 
     def _truly_over(self, snapshot: Snapshot) -> bool:
         """Read exactly before killing: a cheap reading counts shared pages several times."""
