@@ -69,12 +69,12 @@ def run(
     TypeError for a function or arguments that the child could not receive, and RuntimeError inside
     another `run`.
     """
-    _refuse_inside_another()
     title = title or title_of(function, args)
     budget_bytes = _checked_budget(ram_budget)
     if timeout is not None and not timeout > 0:
         raise ValueError(f"timeout is {timeout}: pass seconds above zero, or None for no limit")
     request = make_request(function, args, start_method)
+    _refuse_inside_another()
     with interrupts_held() as interrupts:  # from before the first process to after the last one
         sandbox = pool.take(interrupts)
         try:
