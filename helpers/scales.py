@@ -13,12 +13,16 @@ _MIB, _GIB = 2**20, 2**30
 
 @dataclass(frozen=True)
 class Scale:
-    """One scale. Bytes; the data is made in `folder`."""
+    """One scale. Bytes; the data is made in `folder`.
+
+    `epoch_seconds` is how long the pauses of one epoch last that stand for training steps.
+    """
 
     name: str
     budget: int
     data_size: int
     folder: Path
+    epoch_seconds: float
 
     def part(self, size: str) -> int:
         """Return a size that shrinks with the budget: '64 MiB' of a 1 GiB budget, in bytes."""
@@ -45,9 +49,9 @@ def scale() -> Scale:
     name = os.environ.get(VARIABLE, "workshop")
     folder = Path(os.environ.get("LARGER_THAN_RAM_DATA", "../data"), name)
     if name == "test":
-        return Scale(name, 512 * _MIB, 2 * _GIB, folder)
+        return Scale(name, 512 * _MIB, 2 * _GIB, folder, epoch_seconds=8)
     if name == "workshop":
-        return Scale(name, _GIB, 4 * _GIB, folder)
+        return Scale(name, _GIB, 4 * _GIB, folder, epoch_seconds=25)
     if name == "full":
         available = available_ram_bytes()
         budget = available - max(2 * _GIB, available // 10)
@@ -56,5 +60,5 @@ def scale() -> Scale:
                 f"{format_bytes(available)} of RAM are free: too little for the full scale. "
                 f"Close other programs, or set {VARIABLE} to workshop"
             )
-        return Scale(name, budget, machine_ram_bytes() * 5 // 4, folder)
+        return Scale(name, budget, machine_ram_bytes() * 5 // 4, folder, epoch_seconds=40)
     raise ValueError(f"{VARIABLE} is {name!r}: set it to test, workshop or full")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from helpers import scales
-from helpers.scales import scale
+from helpers.scales import Scale, scale
 
 MIB, GIB = 2**20, 2**30
 
@@ -18,14 +18,13 @@ def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_workshop_is_the_default() -> None:
     here = scale()
-    assert (here.name, here.budget, here.data_size) == ("workshop", GIB, 4 * GIB)
-    assert here.folder == Path("../data/workshop")
+    assert here == Scale("workshop", GIB, 4 * GIB, Path("../data/workshop"), epoch_seconds=25)
 
 
 def test_a_test_has_at_most_four_times_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LARGER_THAN_RAM_SCALE", "test")
     here = scale()
-    assert here.budget == 512 * MIB
+    assert (here.budget, here.epoch_seconds) == (512 * MIB, 8)
     assert here.data_size <= 4 * here.budget
 
 
@@ -39,7 +38,7 @@ def test_full_scale_leaves_the_machine_a_reserve(
     monkeypatch.setattr(scales, "available_ram_bytes", lambda: available)
     monkeypatch.setattr(scales, "machine_ram_bytes", lambda: 64 * GIB)
     here = scale()
-    assert here.budget == available - reserve
+    assert (here.budget, here.epoch_seconds) == (available - reserve, 40)
     assert here.data_size == 80 * GIB
 
 
