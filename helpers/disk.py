@@ -1,6 +1,5 @@
 """What the disk gives: the speed of one sequential read, its read-ahead, its free space."""
 
-import mmap
 import os
 import shutil
 import time
@@ -104,17 +103,10 @@ def free_bytes(folder: str | Path) -> int:
 
 
 def _read(path: Path, block_bytes: int, at_most_bytes: int | None) -> int:
-    read = 0
-    # An anonymous map begins at a page, and raw reads go straight into it: nothing is copied twice.
-    with (
-        errors_named(path, "read"),
-        path.open("rb", buffering=0) as file,
-        mmap.mmap(-1, block_bytes) as block,
-    ):
+    read, block = 0, memoryview(bytearray(block_bytes))
+    with errors_named(path, "read"), path.open("rb", buffering=0) as file:
         left = os.fstat(file.fileno()).st_size if at_most_bytes is None else at_most_bytes
-        view = memoryview(block)
-        while left > 0 and (got := file.readinto(view[: min(left, block_bytes)])):
+        while left > 0 and (got := file.readinto(block[: min(left, block_bytes)])):
             read += got
             left -= got
-        view.release()
     return read

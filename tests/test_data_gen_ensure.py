@@ -239,29 +239,25 @@ HDF5 = {"file_format": "hdf5"}
         ({"rows": None, "size": "2x budget"}, "needs a budget"),
         ({"rows": None, "size": "2x budget", "budget": "x"}, "'x' is not a size"),
         ({"jobs": 0}, "jobs=0"),
-        ({"jobs": 1.5}, "jobs=1.5: pass a whole number"),
         ({"rows": 2.5}, "rows=2.5: pass a whole number"),
         ({"rows": "1000"}, "rows='1000': pass a whole number"),
         ({"rows": float("nan")}, "rows=nan"),
         ({"rows": torch.tensor([5, 6])}, "rows=tensor"),
         ({"rows": None, "size": 1000.5}, "size=1000.5"),
         ({"seed": np.float64(1.5)}, r"seed=.*1\.5"),
-        ({"classes": 2.5}, "classes=2.5"),
         ({"row_shape": 128}, "row_shape=128: pass a shape"),
         ({"row_shape": (8, 2.5)}, "row_shape=2.5"),
         ({"chunks": (10, 128)}, "npy has no chunks"),
         ({"compression": "lzf"}, "npy has no .*compression"),
         ({"file_format": "parquet"}, "format 'parquet' is unknown: pass 'npy' or 'hdf5'"),
         (HDF5 | {"chunks": (512,)}, r"chunks \(512,\) do not fit data of shape \(1000, 128\)"),
-        (HDF5 | {"chunks": (512, 129)}, r"chunks \(512, 129\) do not fit"),
         (HDF5 | {"chunks": (1001, 128)}, r"chunks \(1001, 128\) do not fit"),
         (HDF5 | {"chunks": (0, 128)}, "do not fit"),
         (HDF5 | {"chunks": (2.5, 128)}, "chunks=2.5: pass a whole number"),
         (HDF5 | {"chunks": 512}, "chunks=512: pass a shape"),
         (HDF5 | {"chunks": "a,b"}, "'a,b' is not a shape: write it as"),
         (HDF5 | {"rows": 40_000, "chunks": (40_000, 128)}, "takes 19.5 MiB: pass chunks of at"),
-        (HDF5 | {"compression": "zip"}, "compression 'zip' is unknown: pass 'none', 'lzf' or 'gz"),
-        (HDF5 | {"compression": "gzip:10"}, "'gzip:10' is unknown"),
+        (HDF5 | {"compression": "gzip:10"}, "compression 'gzip:10' is unknown: pass 'no"),
     ],
 )
 def test_what_cannot_be_made_is_refused_before_any_work(
@@ -272,16 +268,20 @@ def test_what_cannot_be_made_is_refused_before_any_work(
     assert files(tmp_path) == []
 
 
-def test_a_file_name_is_not_taken_for_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="is a file's name"):
-        make(tmp_path / "x.npy")
-
-
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(OSError, match=r"file.* cannot be written \(.*pass another folder"):
-            make(folder)
+@pytest.mark.parametrize(
+    ("folder", "error", "message"),
+    [
+        ("x.npy", ValueError, "is a file's name"),
+        ("file", OSError, r"file cannot be written \(.*pass another folder"),
+        ("file/below", OSError, r"file/below cannot be written \(.*pass another folder"),
+    ],
+)
+def test_what_cannot_be_a_folder_is_named(
+    tmp_path: Path, folder: str, error: type[Exception], message: str
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(error, match=message):
+        make(tmp_path / folder)
 
 
 def test_too_little_free_disk_is_told_before_any_work(

@@ -97,30 +97,20 @@ BREAKS = "import data_gen.recipe; data_gen.recipe.Recipe.labels = lambda *_: 1 /
 
 
 @pytest.mark.parametrize(
-    ("start", "fsync", "error", "message"),
+    ("start", "fsync", "error", "said"),
     [
         (DIES, no_space, OSError, "the disk of .* filled up"),
         (DIES, os.fsync, ChildProcessError, "ended .*: words; if memory ran out"),
-        (
-            hdf5_process._START.replace("main()", BREAKS),
-            os.fsync,
-            ZeroDivisionError,
-            "division by zero",
-        ),
+        (hdf5_process._START.replace("main()", BREAKS), os.fsync, ZeroDivisionError, "by zero"),
     ],
     ids=["a full disk", "a death", "an error"],
 )
 def test_the_end_of_the_writing_process_is_told_as_what_it_was(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    start: str,
-    fsync: Any,
-    error: Any,
-    message: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str, fsync: Any, error: Any, said: str
 ) -> None:
     monkeypatch.setattr(hdf5_process, "_START", start)
     monkeypatch.setattr(os, "fsync", fsync)
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match=said):
         ensure("hdf5", tmp_path, rows=1000, progress=False)
     assert list(tmp_path.iterdir()) == []
 

@@ -22,17 +22,14 @@ from pathlib import Path
 from data_gen.__main__ import main
 left = int(sys.argv.pop(1))
 def counted(change):
-    def counting(*arguments, **options):
+    def counting(path, *arguments, **options):
         global left
-        left -= 1
+        left -= not path.name.endswith("-lock")
         if left < 0:
             os._exit(9)
-        return change(*arguments, **options)
+        return change(path, *arguments, **options)
     return counting
-remove, remove_counted = Path.unlink, counted(Path.unlink)
-def unlink(path, **options):
-    (remove if path.name.endswith("-lock") else remove_counted)(path, **options)
-Path.replace, Path.unlink = counted(Path.replace), unlink
+Path.replace, Path.unlink = counted(Path.replace), counted(Path.unlink)
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -64,17 +61,19 @@ def assert_it_is_made_whole(folder: Path, kind: str = "npy") -> None:
     made.rows_path.unlink()
 
 
-@pytest.mark.parametrize("kind", LAYOUTS)
-def test_after_kills_at_random_moments_the_data_is_made_whole(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize(("kind", "rounds"), [("npy", 10), ("hdf5", 3)])
+def test_after_kills_at_random_moments_the_data_is_made_whole(
+    tmp_path: Path, kind: str, rounds: int
+) -> None:
     moments, killed = random.Random(0), 0
-    for _ in range(8):
+    for _ in range(rounds):
         process = start(tmp_path, MAKE, kind=kind)
         wait_until_written(process, tmp_path, kind, moments.randrange(SIZE))
         process.kill()
         process.communicate()
         killed += process.returncode != 0  # the last bytes may have been the quicker
         assert_it_is_made_whole(tmp_path, kind)
-    assert killed >= 4, "most kills must find it at work"
+    assert killed >= rounds // 2, "most kills must find it at work"
 
 
 @pytest.mark.parametrize("older", [False, True])
