@@ -90,7 +90,7 @@ def test_a_read_that_fails_is_told_with_the_file_and_the_next_step(
     def fails(*_: object) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(os, "fstat", fails)
+    monkeypatch.setattr(Path, "open", fails)
     monkeypatch.setattr(disk, "resident_bytes", lambda *_, **__: None)
     with pytest.raises(OSError, match=r"rows\.npy cannot be read \(Input.*\): copy it to another"):
         sequential_read(file, cold=False)
