@@ -54,18 +54,6 @@ def _parser() -> _Parser:
     return parser
 
 
-def _check_parser() -> _Parser:
-    parser = _Parser(
-        prog="python -m data_gen check",
-        description="Compare all rows and labels of every dataset in a folder with their right "
-        "values, in constant memory. The exit status is 0 where all are right, 1 where some are "
-        "not, 2 where there is nothing to check.",
-    )
-    parser.add_argument("folder", metavar="FOLDER", type=Path)
-    parser.add_argument("--quiet", action="store_true", help="show no progress bar")
-    return parser
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -100,7 +88,15 @@ def _make(words: Sequence[str]) -> int:
 
 
 def _check(words: Sequence[str]) -> int:
-    given, status = _check_parser().parse_args(words), 0
+    parser = _Parser(
+        prog="python -m data_gen check",
+        description="Compare all rows and labels of every dataset in a folder with their right "
+        "values, in constant memory. The exit status is 0 where all are right, 1 where some are "
+        "not, 2 where there is nothing to check.",
+    )
+    parser.add_argument("folder", metavar="FOLDER", type=Path)
+    parser.add_argument("--quiet", action="store_true", help="show no progress bar")
+    given, status = parser.parse_args(words), 0
     for path in descriptions_in(given.folder):
         try:
             checked = check(described_data(path), progress=not given.quiet)

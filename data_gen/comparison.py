@@ -27,11 +27,6 @@ class Wrong:
     count: int = 0
     first: tuple[int, ...] = ()
 
-    def and_also(self, indices: Labels) -> "Wrong":
-        """Return this and more, whose indices follow."""
-        more = indices[: _NAMED - len(self.first)].tolist()
-        return Wrong(self.count + len(indices), (*self.first, *more))
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Checked:
@@ -51,7 +46,8 @@ class Checked:
         if self.ok:
             return f"{name}: all {total:,} rows and labels are right"
         found = (
-            f"{wrong.count:,} of {total:,} {what} are wrong (first {_listed(wrong.first)})"
+            f"{wrong.count:,} of {total:,} {what} are wrong "
+            f"(first {', '.join(f'{index:,}' for index in wrong.first)})"
             for wrong, what in ((self.rows, "rows"), (self.labels, "labels"))
             if wrong.count
         )
@@ -107,11 +103,8 @@ def _differing(
 
 
 def _together(found: Iterator[Labels]) -> Wrong:
-    wrong = Wrong()
+    count, first = 0, list[int]()
     for indices in found:
-        wrong = wrong.and_also(indices)
-    return wrong
-
-
-def _listed(indices: tuple[int, ...]) -> str:
-    return ", ".join(f"{index:,}" for index in indices)
+        count += len(indices)
+        first += indices[: _NAMED - len(first)].tolist()
+    return Wrong(count, tuple(first))

@@ -10,10 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
-from data_gen.description import foreign, made_from, read_description, write_description
+from data_gen.description import (
+    foreign,
+    made_from,
+    plain_file,
+    read_description,
+    write_description,
+)
 from data_gen.paths import DatasetPaths
 from data_gen.stored import damaged, stored
-from helpers.system.files import regular_file
 
 
 def is_complete(paths: DatasetPaths) -> bool:
@@ -56,12 +61,7 @@ def put_in_place(paths: DatasetPaths) -> None:
 
 
 def _check_size(path: Path, expected: int | None) -> None:
-    try:
-        size = regular_file(path).stat().st_size
-    except PermissionError:
-        raise
-    except OSError as error:  # a folder, a pipe, a link to nowhere
-        raise foreign(path) from error
+    size = plain_file(path).stat().st_size
     if size != expected:
         raise damaged(path, f"it has {size:,} bytes and was made with {expected or 0:,}")
 

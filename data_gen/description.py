@@ -37,27 +37,25 @@ def write_description(path: Path, paths: DatasetPaths, files: dict[str, int]) ->
 def read_description(path: Path) -> dict[str, Any] | None:
     """Return {"made_from": ..., "files": {name: bytes}}, or None where there is no description.
 
-    Raises FileExistsError for what data_gen has not written, and ValueError for a description that
-    was edited into what it cannot have written. One by another version has only its files checked.
+    Raises FileExistsError for what data_gen has not written as it is. One by another version has
+    only its files checked.
     """
     if not os.path.lexists(path):
         return None
-    described = _parse(_read_small(path))
+    with errors_named(path, "read"), plain_file(path).open("rb") as file:
+        text = file.read(_MOST_BYTES)
     try:
-        maker = described["made_from"]["made_by"]
-        ours = isinstance(maker, str) and maker.startswith("data_gen")
-    except (KeyError, TypeError, IndexError):
-        ours = False
+        described: dict[str, Any] = json.loads(text)
+        maker, files = described["made_from"]["made_by"], described["files"]
+        ours = maker.startswith("data_gen ") and all(type(size) is int for size in files.values())
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        ours = False  # the last: thousands of brackets
+    if ours and maker == _MAKER:
+        paths = _described_paths(path, described)
+        ours = paths.description_path.name == path.name and set(files) == set(paths.names)
     if not ours:
         raise foreign(path)
-    files = described.get("files")
-    if not isinstance(files, dict) or not all(type(size) is int for size in files.values()):
-        raise _edited(path, "the sizes of its files")
-    if maker == _MAKER:
-        paths = _described_paths(path, described)
-        if paths.description_path.name != path.name or set(files) != set(paths.names):
-            raise _edited(path, "the names of its files")
-    return dict(described)
+    return described
 
 
 def descriptions_in(folder: Path) -> list[Path]:
@@ -80,6 +78,23 @@ def described_data(path: Path) -> GeneratedData:
     return _described_paths(absolute_path(path), described).data
 
 
+def plain_file(path: Path) -> Path:
+    """Return the path of a file; what is none, in the place of one, is not ours to replace."""
+    try:
+        return regular_file(path)
+    except PermissionError:
+        raise
+    except OSError as error:  # a folder, a pipe, a link to nowhere
+        raise foreign(path) from error
+
+
+def foreign(path: Path) -> FileExistsError:
+    """Return the error about a file that is not data_gen's to replace."""
+    return FileExistsError(
+        f"{path} was not made by data_gen, or was changed: move it, or pass another folder"
+    )
+
+
 def _described_paths(path: Path, described: dict[str, Any]) -> DatasetPaths:
     """Return the recipe, layout and paths of the data that a description stands beside."""
     parts = described["made_from"]
@@ -91,40 +106,6 @@ def _described_paths(path: Path, described: dict[str, Any]) -> DatasetPaths:
         paths = DatasetPaths(path.parent, recipe, layout)
         if json.dumps(made_from(paths), sort_keys=True) == json.dumps(parts, sort_keys=True):
             return paths
-        what = "values that data_gen does not write"
     except (ValueError, TypeError, KeyError) as error:
-        what = f"no {error}" if isinstance(error, KeyError) else f"{error}"
-    raise _edited(path, what)
-
-
-def _read_small(path: Path) -> str:
-    """Return the text of a file that may be anything; what is not a text is told as foreign."""
-    try:
-        with errors_named(regular_file(path), "read"), path.open("rb") as file:
-            text = file.read(_MOST_BYTES + 1)
-    except PermissionError:
-        raise
-    except OSError as error:  # a folder, a pipe, a loop of links
         raise foreign(path) from error
-    return text.decode("utf-8", "replace") if len(text) <= _MOST_BYTES else ""
-
-
-def foreign(path: Path) -> FileExistsError:
-    """Return the error about a file that is not data_gen's to replace."""
-    return FileExistsError(
-        f"{path} is in the way, and data_gen did not make it as it is: "
-        "move it, or pass another folder"
-    )
-
-
-def _parse(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):  # the latter: thousands of brackets
-        return None
-
-
-def _edited(path: Path, what: str) -> ValueError:
-    return ValueError(
-        f"{path} was edited ({what}): delete it and the data beside it, and make the data again"
-    )
+    raise foreign(path)  # values that data_gen does not write

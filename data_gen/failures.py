@@ -19,17 +19,16 @@ _HDF5 = re.compile(r"errno = (\d+), error message = '([^']*)'")  # in the midst 
 
 def writing_failed(error: Exception, paths: DatasetPaths, written: int) -> OSError | None:
     """Return an error that says what the disk lacked, or None where it was not the disk."""
-    told = _HDF5.search(str(error))
-    if isinstance(error, OSError) and error.errno:
-        number, cause = error.errno, error.strerror
-    elif told:
+    if told := _HDF5.search(str(error)):
         number, cause = int(told[1]), told[2]
+    elif isinstance(error, OSError) and error.errno:
+        number, cause = error.errno, error.strerror
     else:
         return None
     sentence = _SENTENCES.get(number, _OTHER).format(
         folder=paths.folder,
         name=paths.rows_name,
         reached=f"{format_bytes(written)} of {format_bytes(paths.recipe.nbytes)}",
-        cause=told[2] if told else cause,
+        cause=cause,
     )
     return OSError(sentence)

@@ -35,16 +35,6 @@ class GeneratedData:
         return (self.recipe.count, *self.recipe.row_shape)
 
     @property
-    def seed(self) -> int:
-        """Return the seed that the rows and labels follow from."""
-        return self.recipe.seed
-
-    @property
-    def classes(self) -> int:
-        """Return the number of different labels."""
-        return self.recipe.classes
-
-    @property
     def nbytes(self) -> int:
         """Return the bytes of all rows in memory; compressed, they take less on disk."""
         return self.recipe.nbytes
@@ -62,9 +52,9 @@ class GeneratedData:
         return self.recipe.count_wrong(rows, indices)
 
     def __repr__(self) -> str:
-        shape = " x ".join(map(str, self.row_shape))
-        order = ", labels in order" if self.recipe.order == "sorted" else ""
+        recipe, shape = self.recipe, " x ".join(map(str, self.row_shape))
+        order = ", labels in order" if recipe.order == "sorted" else ""
         return (
             f"{self.rows_path.name}: {self.rows:,} rows of {shape} float32, "
-            f"{format_bytes(self.nbytes)}, {self.classes} classes{order}, seed {self.seed}"
+            f"{format_bytes(self.nbytes)}, {recipe.classes} classes{order}, seed {recipe.seed}"
         )

@@ -4,7 +4,6 @@ Whatever the chunks, each is written once and whole, so HDF5 never reads one bac
 gzip is done here, by the threads that make the rows, because HDF5 would do it on one core.
 """
 
-import itertools
 import os
 import zlib
 from collections.abc import Iterator
@@ -37,10 +36,11 @@ def write_hdf5(path: Path, recipe: Recipe, layout: Layout, *, jobs: int, tick: T
         compression_opts=layout.level,
     )
     make = partial(_pieces, recipe, layout)
-    with closing(ahead(make, works(recipe, layout), jobs=jobs)) as pieces:  # ends its threads
-        for piece in itertools.chain.from_iterable(pieces):
-            _put(rows, piece)
-            tick(piece.data.nbytes)
+    with closing(ahead(make, works(recipe, layout), jobs=jobs)) as made:  # ends its threads
+        for pieces in made:
+            for piece in pieces:
+                _put(rows, piece)
+            tick(sum(piece.data.nbytes for piece in pieces))
     labels = file.create_dataset("labels", (recipe.count,), "int64")
     for span in spans(recipe.count, labels.dtype.itemsize):
         labels[span.start : span.stop] = recipe.labels(span)

@@ -9,14 +9,15 @@ import pickle
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from data_gen.layouts import Layout
 from data_gen.recipe import Recipe
 from data_gen.writers import Tick
 from helpers.running.interrupts import interrupts_held
 
-_TOLD_BYTES = 1 << 20  # of rows, at most, between two words of progress
 _PROBE_BYTES = 1 << 24  # at least what HDF5 writes in one go: as it fails, so does this
 # Not `-m` and not multiprocessing: both may import the caller's main module, which may be a script
 # without a guard.
@@ -59,36 +60,24 @@ def write_hdf5_apart(path: Path, recipe: Recipe, layout: Layout, *, jobs: int, t
 def main() -> None:
     """Be the child: write what the request on standard input asks for, tell of it on the output."""
     name, recipe, layout, jobs = pickle.load(sys.stdin.buffer)
-    teller, sys.stdout = _Teller(), sys.stderr  # what a library prints must not come between
+    tell = partial(_tell, sys.stdout.buffer)
+    sys.stdout = sys.stderr  # what a library prints must not come between
     try:
         from data_gen.hdf5 import write_hdf5
 
-        write_hdf5(Path(name), recipe, layout, jobs=jobs, tick=teller.tick)
-        teller.tell(teller.untold)
+        write_hdf5(Path(name), recipe, layout, jobs=jobs, tick=tell)
     except BaseException as error:  # noqa: BLE001 - whatever it is, the caller raises it
-        teller.tell(error)
+        tell(error)
         os._exit(1)
 
 
-class _Teller:
-    """The child's words: numbers of bytes written, or the error that ended it."""
-
-    def __init__(self) -> None:
-        self._stream = sys.stdout.buffer
-        self.untold = 0
-
-    def tick(self, written: int) -> None:
-        self.untold += written
-        if self.untold >= _TOLD_BYTES:
-            self.tell(self.untold)
-            self.untold = 0
-
-    def tell(self, word: int | BaseException) -> None:
-        try:
-            self._stream.write(pickle.dumps(word))
-            self._stream.flush()
-        except OSError:  # the caller has gone, and nobody wants the file any more
-            os._exit(1)
+def _tell(stream: BinaryIO, word: int | BaseException) -> None:
+    """Tell how many more bytes are written, or the error that ends the child."""
+    try:
+        stream.write(pickle.dumps(word))
+        stream.flush()
+    except OSError:  # the caller has gone, and nobody wants the file any more
+        os._exit(1)
 
 
 def _follow(child: "subprocess.Popen[bytes]", tick: Tick) -> None:

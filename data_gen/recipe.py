@@ -88,7 +88,13 @@ class Recipe:
         `rows` is an array, or a tensor in main memory, that holds one whole row for each index.
         """
         wanted = self._checked(indices)
-        given = self._one_row_each(np.asarray(rows), wanted.size)
+        given = np.asarray(rows)
+        if given.size != wanted.size * self.width:
+            raise ValueError(
+                f"an array of shape {given.shape} does not hold {wanted.size} rows of shape "
+                f"{self.row_shape}: pass one whole row for each index"
+            )
+        given = given.reshape(wanted.size, self.width)
         scratch = np.empty((min(self._slice_rows, wanted.size), self.width), np.float32)
         wrong = 0
         for part, label, first, second in self._slices(wanted.ravel()):
@@ -119,14 +125,6 @@ class Recipe:
                     f"index {index} is out of range: pass indices from 0 to {self.count - 1}"
                 )
         return wanted.astype(np.int64, copy=False)
-
-    def _one_row_each(self, rows: NDArray[Any], count: int) -> NDArray[Any]:
-        if rows.size != count * self.width:
-            raise ValueError(
-                f"an array of shape {rows.shape} does not hold {count} rows of shape "
-                f"{self.row_shape}: pass one whole row for each index"
-            )
-        return rows.reshape(count, self.width)
 
     def _labels(self, indices: Labels) -> Labels:
         if self.order == "sorted":

@@ -17,7 +17,10 @@ def size_in_bytes(size: str | int, *, budget: str | int | None = None) -> int:
     size = size if isinstance(size, str) else whole_number("size", size)
     multiple = _MULTIPLE.fullmatch(str(size))
     if multiple is None:
-        return _parsed(size)
+        try:
+            return parse_size(size)
+        except ValueError as error:
+            raise ValueError(f"{error}; '1.5x ram' and '4x budget' are sizes too") from None
     if multiple[2].lower() == "ram":
         unit = machine_ram_bytes()
     elif budget is None:
@@ -41,10 +44,3 @@ def count_rows(
             f"size {size!r} is less than one row of {format_bytes(row_bytes)}: pass a larger size"
         )
     return fitting
-
-
-def _parsed(size: str | int) -> int:
-    try:
-        return parse_size(size)
-    except ValueError as error:
-        raise ValueError(f"{error}; '1.5x ram' and '4x budget' are sizes too") from None

@@ -52,14 +52,10 @@ def _pattern(seed: int, row_shape: tuple[int, ...], label: int) -> NDArray[np.fl
     pattern = random.standard_normal(row_shape)
     if len(row_shape) > 1:
         axes = np.meshgrid(*(np.linspace(0, math.pi, size) for size in row_shape), indexing="ij")
-        waves = [[_wave(axis, random) for axis in axes] for _ in range(_WAVES)]
+        waves = [
+            [np.cos(axis * random.integers(1, 9) + random.uniform(0, 2 * math.pi)) for axis in axes]
+            for _ in range(_WAVES)
+        ]
         pattern = np.prod(waves, axis=1).sum(axis=0)
     scaled: NDArray[np.float64] = pattern * (_LENGTH / np.linalg.norm(pattern))
     return scaled
-
-
-def _wave(axis: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
-    wave: NDArray[np.float64] = np.cos(
-        axis * random.integers(1, 9) + random.uniform(0, 2 * math.pi)
-    )
-    return wave

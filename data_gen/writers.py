@@ -23,22 +23,17 @@ def write_npy(
     The disk is kept busy from the start, by a thread, instead of being waited for at the end.
     """
     header = {"descr": npy.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
-    flushing: Future[None] | None = None
-    unflushed = 0
+    flushing, unflushed = Future[None](), 0
+    flushing.set_result(None)
     with path.open("wb") as file, ThreadPoolExecutor(1) as beside:
         npy.write_array_header_1_0(file, header)
         for block in blocks:
             file.write(np.ascontiguousarray(block).data)
             tick(block.nbytes)
             unflushed += block.nbytes
-            if unflushed >= _FLUSH_BYTES and (flushing is None or flushing.done()):
-                _raise_error_of(flushing)
+            if unflushed >= _FLUSH_BYTES and flushing.done():
+                flushing.result()  # a write error is reported once, to the first that asks
                 flushing, unflushed = beside.submit(os.fsync, file.fileno()), 0
-        _raise_error_of(flushing)
+        flushing.result()
         file.flush()
         os.fsync(file.fileno())
-
-
-def _raise_error_of(flushing: "Future[None] | None") -> None:
-    if flushing is not None:
-        flushing.result()  # a write error is reported once, to the first that asks

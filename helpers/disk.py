@@ -1,6 +1,5 @@
 """What the disk gives: the speed of one sequential read, its read-ahead, its free space."""
 
-import mmap
 import os
 import shutil
 import time
@@ -31,27 +30,18 @@ class ReadSpeed:
     @property
     def cold(self) -> bool:
         """Return whether nearly all of it had to come from the disk."""
-        return self._cached_share is not None and self._cached_share <= _NEARLY_NONE
-
-    @property
-    def _cached_share(self) -> float | None:
-        return None if self.cached_bytes is None else self.cached_bytes / self.read_bytes
-
-    @property
-    def _beginning(self) -> str:
-        share = self._cached_share
-        if share is None:
-            return "cold or warm, this system does not tell"
-        if self.cold or share >= _NEARLY_ALL:
-            return "cold" if self.cold else "warm"
-        return f"{share:.0%} cached"
+        return self.cached_bytes is not None and self.cached_bytes <= _NEARLY_NONE * self.read_bytes
 
     def __repr__(self) -> str:
+        if self.cached_bytes is None:
+            how = "cold or warm, this system does not tell"
+        elif self.cold or self.cached_bytes >= _NEARLY_ALL * self.read_bytes:
+            how = "cold" if self.cold else "warm"
+        else:
+            how = f"{self.cached_bytes / self.read_bytes:.0%} cached"
         seconds = f"{self.seconds:.0f}" if self.seconds >= 10 else f"{self.seconds:.2g}"
-        return (
-            f"{self._beginning}: {format_bytes(self.read_bytes)} in {seconds} s, "
-            f"{format_bytes(self.bytes_per_second)}/s"
-        )
+        size, speed = format_bytes(self.read_bytes), format_bytes(self.bytes_per_second)
+        return f"{how}: {size} in {seconds} s, {speed}/s"
 
 
 def sequential_read(
@@ -85,8 +75,7 @@ def sequential_read(
 def read_ahead_bytes(path: str | Path, *, system: str = "/sys") -> int | None:
     """Return how far the kernel reads ahead on the device that holds a path.
 
-    None where the system does not tell: elsewhere than on Linux, and on file systems without a
-    device of their own, such as a container's overlay.
+    None where nobody tells: not on Linux, or no device of its own, as with a container's overlay.
     """
     if os.name != "posix":
         return None
@@ -99,10 +88,8 @@ def read_ahead_bytes(path: str | Path, *, system: str = "/sys") -> int | None:
         block / "queue/read_ahead_kb",
         block.parent / "queue/read_ahead_kb",  # a partition's queue is its disk's
     ):
-        try:
+        if file.exists():
             return int(file.read_text()) * 1024
-        except OSError:  # not told here
-            continue
     return None
 
 
@@ -116,17 +103,10 @@ def free_bytes(folder: str | Path) -> int:
 
 
 def _read(path: Path, block_bytes: int, at_most_bytes: int | None) -> int:
-    read = 0
-    # An anonymous map begins at a page, and raw reads go straight into it: nothing is copied twice.
-    with (
-        errors_named(path, "read"),
-        path.open("rb", buffering=0) as file,
-        mmap.mmap(-1, block_bytes) as block,
-    ):
+    read, block = 0, memoryview(bytearray(block_bytes))
+    with errors_named(path, "read"), path.open("rb", buffering=0) as file:
         left = os.fstat(file.fileno()).st_size if at_most_bytes is None else at_most_bytes
-        view = memoryview(block)
-        while left > 0 and (got := file.readinto(view[: min(left, block_bytes)])):
+        while left > 0 and (got := file.readinto(block[: min(left, block_bytes)])):
             read += got
             left -= got
-        view.release()
     return read

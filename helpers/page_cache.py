@@ -44,27 +44,20 @@ class Eviction:
 
     def __repr__(self) -> str:
         if not self.possible:
-            return (
-                f"{self.path.name}: this system cannot drop a file from its page cache, "
-                "so what follows may be warm"
-            )
+            return f"{self.why_not_cold}: what follows may be warm"
         if self.resident_before is None or self.resident_after is None:
             return f"{self.path.name}: dropped; the system does not tell how much was cached"
-        line = (
-            f"{self.path.name}: {format_bytes(self.resident_before)} cached, "
-            f"{format_bytes(self.resident_after)} stayed"
-        )
-        if self.resident_after:
-            line += ": a process still maps it (close it or end that process), or it lies in RAM"
-        return line
+        before, after = format_bytes(self.resident_before), format_bytes(self.resident_after)
+        why = ": a process still maps it (close it or end that process), or it lies in RAM"
+        return f"{self.path.name}: {before} cached, {after} stayed{why * bool(self.resident_after)}"
 
 
 def evict(path: str | Path) -> Eviction:
     """Drop a file's pages from the page cache, as a reboot would, and say what stayed.
 
     Pages that a living process maps stay, and so does a file on a RAM disk. The calls of macOS and
-    Windows are not tested there. Raises OSError, naming
-    the path, the cause and the next step, where it is missing, not a file, or not readable.
+    Windows are not tested there. Raises OSError, naming the path, the cause and the next step,
+    where it is missing, not a file, or not readable.
     """
     path = regular_file(path)
     size, before = path.stat().st_size, resident_bytes(path)

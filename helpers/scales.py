@@ -15,7 +15,7 @@ _MIB, _GIB = 2**20, 2**30
 class Scale:
     """One scale. Bytes; the data is made in `folder`.
 
-    `epoch_seconds` are the pauses of one epoch that stand for its training steps.
+    `epoch_seconds` is how long the pauses of one epoch last that stand for training steps.
     """
 
     name: str
@@ -49,9 +49,9 @@ def scale() -> Scale:
     name = os.environ.get(VARIABLE, "workshop")
     folder = Path(os.environ.get("LARGER_THAN_RAM_DATA", "../data"), name)
     if name == "test":
-        return Scale(name, 512 * _MIB, 2 * _GIB, folder, 8)
+        return Scale(name, 512 * _MIB, 2 * _GIB, folder, epoch_seconds=8)
     if name == "workshop":
-        return Scale(name, _GIB, 4 * _GIB, folder, 25)
+        return Scale(name, _GIB, 4 * _GIB, folder, epoch_seconds=25)
     if name == "full":
         available = available_ram_bytes()
         budget = available - max(2 * _GIB, available // 10)
@@ -60,5 +60,5 @@ def scale() -> Scale:
                 f"{format_bytes(available)} of RAM are free: too little for the full scale. "
                 f"Close other programs, or set {VARIABLE} to workshop"
             )
-        return Scale(name, budget, machine_ram_bytes() * 5 // 4, folder, 40)
+        return Scale(name, budget, machine_ram_bytes() * 5 // 4, folder, epoch_seconds=40)
     raise ValueError(f"{VARIABLE} is {name!r}: set it to test, workshop or full")

@@ -12,19 +12,16 @@ from data_gen import Recipe
 from data_gen.__main__ import main
 
 
-def test_it_makes_npy_of_the_asked_shape_and_seed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    status = main(["npy", str(tmp_path), "--size", "1MiB", "--shape", "64,64", "--seed", "3"])
+def test_it_makes_npy_as_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--size=1MiB", "--shape=64,64", "--seed=3", "--classes=5", "--order=sorted"]
+    assert main(["npy", str(tmp_path), *asked]) == 0
     said = capsys.readouterr()
-    assert status == 0
-    assert said.out.splitlines() == [
-        "spectrograms.npy: 64 rows of 64 x 64 float32, 1 MiB, 10 classes, seed 3",
-        str(tmp_path / "spectrograms.npy"),
-    ]
+    path = tmp_path / "spectrograms-sorted.npy"
+    what = "64 rows of 64 x 64 float32, 1 MiB, 5 classes, labels in order, seed 3"
+    assert said.out.splitlines() == [f"{path.name}: {what}", str(path)]
     assert "100%" in said.err
-    rows = np.load(tmp_path / "spectrograms.npy")
-    assert Recipe(64, (64, 64), seed=3).count_wrong(rows, range(64)) == 0
+    recipe = Recipe(64, (64, 64), seed=3, classes=5, order="sorted")
+    assert recipe.count_wrong(np.load(path), range(64)) == 0
 
 
 def test_it_makes_hdf5_with_chunks_and_compression(
@@ -37,14 +34,6 @@ def test_it_makes_hdf5_with_chunks_and_compression(
         assert (file["rows"].chunks, file["rows"].compression_opts) == ((512, 128), 4)
 
 
-def test_order_and_classes_can_be_chosen(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    main(["npy", str(tmp_path), "--rows=10", "--classes=5", "--order=sorted", "--quiet"])
-    labels = np.load(tmp_path / "labels-sorted.npy")
-    assert labels.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -52,30 +41,19 @@ def test_order_and_classes_can_be_chosen(
         (["npy", "x"], "--rows --size"),
         (["npy", "x", "--rows", "5", "--size", "5"], "not allowed with"),
         (["npy", "x", "--rows", "many"], "many"),
-        (["npy", "x", "--rows", "0"], "0 rows"),
-        (["npy", "x", "--size", "big"], "'big' is not a size"),
-        (["npy", "x", "--rows=4294967296", "--shape=1024,1024"], "free: pass a smaller size"),
         (["npy", "x", "--rows", "5", "--shape", "a"], "--shape 'a'"),
-        (["npy", "x", "--rows", "5", "--chunks", "5,128"], "npy has no chunks"),
-        (["hdf5", "x", "--rows", "5", "--chunks", "6,128"], "do not fit"),
-        (["hdf5", "x", "--rows", "5", "--compression", "zip"], "'zip'"),
         (["npy", "{file}", "--rows", "5"], "cannot be written"),
     ],
 )
 def test_bad_input_ends_with_one_line_and_status_2(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+    tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     (tmp_path / "file").write_text("")
     command = [word.format(file=tmp_path / "file") for word in arguments]
     ended = subprocess.run(
-        [sys.executable, "-m", "data_gen", *command],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-m", "data_gen", *command], cwd=tmp_path, capture_output=True, text=True
     )
-    assert ended.returncode == 2
-    assert ended.stdout == ""
+    assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith("error: ")
     assert ended.stderr.count("\n") == 1
     assert message in ended.stderr

@@ -15,26 +15,23 @@ import pytest
 from data_gen import Recipe, ensure, hdf5_process
 from data_gen.layouts import Layout
 
-LAYOUTS: dict[str, list[str]] = {
-    "npy": ["npy"],
-    "contiguous": ["hdf5"],
-    "chunks": ["hdf5", "--chunks=64,128"],
-    "lzf": ["hdf5", "--chunks=64,128", "--compression=lzf"],
-    "gzip": ["hdf5", "--chunks=64,128", "--compression=gzip:1"],
-}
+LAYOUTS = [
+    ["npy"],
+    ["hdf5"],
+    ["hdf5", "--chunks=64,128"],
+    ["hdf5", "--chunks=64,128", "--compression=lzf"],
+    ["hdf5", "--chunks=64,128", "--compression=gzip:1"],
+]
 MAKE = "import data_gen.generate, sys; from data_gen.__main__ import main; {}; sys.exit(main())"
 LIMITED = MAKE.format("import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 23,) * 2)")
 # As when the disk fills up while the data is made: at first there was enough.
 UNCHECKED = MAKE.format("data_gen.generate._check_disk = lambda _: None")
 
 
-def said_by(code: str, folder: Path, layout: str) -> str:
+def said_by(code: str, folder: Path, layout: list[str]) -> str:
     """Make 64 MiB in vain, see that nothing is left, and return what was said."""
-    file_format, *options = LAYOUTS[layout]
-    arguments = [file_format, str(folder), "--size=64MiB", "--quiet", *options]
-    ended = subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-c", code, layout[0], str(folder), "--size=64MiB", "--quiet"]
+    ended = subprocess.run([*command, *layout[1:]], capture_output=True, text=True, check=False)
     assert ended.returncode == 2, ended.stderr
     assert list(folder.iterdir()) == []
     return ended.stderr
@@ -52,7 +49,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_disk_that_fills_up_is_named_with_how_far_it_went(small_disk: Path, layout: str) -> None:
+def test_a_disk_that_fills_up_is_named(small_disk: Path, layout: list[str]) -> None:
     said = said_by(UNCHECKED, small_disk, layout)
     assert said.startswith(f"error: the disk of {small_disk} filled up at ")
     assert said.endswith(" MiB of 64 MiB: free some, or pass another folder\n")
@@ -60,7 +57,7 @@ def test_a_disk_that_fills_up_is_named_with_how_far_it_went(small_disk: Path, la
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on the size of files")
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_limit_on_the_size_of_files_is_named(tmp_path: Path, layout: str) -> None:
+def test_a_limit_on_the_size_of_files_is_named(tmp_path: Path, layout: list[str]) -> None:
     said = said_by(LIMITED, tmp_path, layout)
     assert f"of 64 MiB in {tmp_path}: raise the limit" in said
 
@@ -91,29 +88,29 @@ def test_an_error_while_writing_is_told_leaves_nothing_and_the_next_call_succeed
     ensure("npy", tmp_path, rows=1000, progress=False)
 
 
-@pytest.mark.parametrize("full", [True, False])
-def test_where_the_writing_process_dies_the_disk_is_asked_and_else_the_death_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: bool
+def no_space(_: int) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+DIES = "import os, sys; sys.stderr.write('last\\nwords\\n'); sys.stderr.flush(); os.abort()"
+BREAKS = "import data_gen.recipe; data_gen.recipe.Recipe.labels = lambda *_: 1 / 0\nmain()"
+
+
+@pytest.mark.parametrize(
+    ("start", "fsync", "error", "said"),
+    [
+        (DIES, no_space, OSError, "the disk of .* filled up"),
+        (DIES, os.fsync, ChildProcessError, "ended .*: words; if memory ran out"),
+        (hdf5_process._START.replace("main()", BREAKS), os.fsync, ZeroDivisionError, "by zero"),
+    ],
+    ids=["a full disk", "a death", "an error"],
+)
+def test_the_end_of_the_writing_process_is_told_as_what_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str, fsync: Any, error: Any, said: str
 ) -> None:
-    def fails(_: Any) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    dies = "import os, sys; sys.stderr.write('last\\nwords\\n'); sys.stderr.flush(); os.abort()"
-    monkeypatch.setattr(hdf5_process, "_START", dies)
-    if full:
-        monkeypatch.setattr(os, "fsync", fails)
-    with pytest.raises(OSError, match="filled up" if full else "ended .*: words; if memory ran"):
-        ensure("hdf5", tmp_path, rows=1000, progress=False)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_error_of_the_writing_process_is_raised_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    breaks = "import data_gen.recipe; data_gen.recipe.Recipe.labels = lambda *_: 1 / 0\n"
-    start = hdf5_process._START.replace("main()", f"{breaks}main()")
     monkeypatch.setattr(hdf5_process, "_START", start)
-    with pytest.raises(ZeroDivisionError):
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(error, match=said):
         ensure("hdf5", tmp_path, rows=1000, progress=False)
     assert list(tmp_path.iterdir()) == []
 

@@ -69,40 +69,38 @@ def test_wrong_rows_are_counted_one_by_one(shape: tuple[int, ...]) -> None:
     assert recipe.count_wrong(rows, indices) == 4
 
 
-def test_tensors_flat_rows_and_rows_with_a_channel_are_counted_too() -> None:
+def test_tensors_flat_rows_and_rows_with_a_channel_are_counted_and_too_few_are_refused() -> None:
     recipe = Recipe(50, (64, 64))
     rows = torch.from_numpy(recipe.rows(range(8)))
     assert recipe.count_wrong(rows, torch.arange(8)) == 0
     assert recipe.count_wrong(rows.reshape(8, 1, 64, 64), range(8)) == 0
     assert recipe.count_wrong(rows.reshape(8, 4096), range(1, 9)) == 8
     assert recipe.count_wrong(rows.half(), range(8)) == 8, "rounded rows are not the right rows"
+    with pytest.raises(ValueError, match=r"\(8, 64, 64\) does not hold 9 rows"):
+        recipe.count_wrong(rows, range(9))
 
 
-def test_shapes_follow_the_indices() -> None:
-    recipe = Recipe(50, (8, 4))
-    assert recipe.rows(7).shape == (8, 4)
-    assert recipe.rows([[1, 2, 3]]).shape == (1, 3, 8, 4)
-    assert recipe.rows([]).shape == (0, 8, 4)
-    assert recipe.rows(7).dtype == np.float32
-    assert recipe.labels([[1, 2, 3]]).shape == (1, 3)
-    assert recipe.labels([1]).dtype == np.int64
+@pytest.mark.parametrize(("indices", "shape"), [(7, ()), ([[1, 2, 3]], (1, 3)), ([], (0,))])
+def test_shapes_follow_the_indices(indices: Any, shape: tuple[int, ...]) -> None:
+    rows, labels = Recipe(50, (8, 4)).rows(indices), Recipe(50, (8, 4)).labels(indices)
+    assert (rows.shape, labels.shape) == ((*shape, 8, 4), shape)
+    assert rows.dtype == np.float32
+    assert labels.dtype == np.int64
 
 
-@pytest.mark.parametrize("index", [-1, 50])
-def test_an_index_out_of_range_is_named(index: int) -> None:
-    with pytest.raises(IndexError, match=f"index {index} .* 0 to 49"):
-        Recipe(50).rows([3, index])
-
-
-def test_indices_that_are_not_integers_are_refused() -> None:
-    with pytest.raises(TypeError, match="float64"):
-        Recipe(50).rows([1.5])
-
-
-def test_too_few_rows_for_the_indices_are_refused() -> None:
-    recipe = Recipe(50)
-    with pytest.raises(ValueError, match=r"\(3, 128\) does not hold 4 rows"):
-        recipe.count_wrong(recipe.rows(range(3)), range(4))
+@pytest.mark.parametrize(
+    ("indices", "error", "message"),
+    [
+        ([3, -1], IndexError, "index -1 .* 0 to 49"),
+        ([3, 50], IndexError, "index 50 .* 0 to 49"),
+        ([1.5], TypeError, "float64"),
+    ],
+)
+def test_indices_that_no_row_has_are_named(
+    indices: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        Recipe(50).rows(indices)
 
 
 @pytest.mark.parametrize(
@@ -124,16 +122,13 @@ def test_a_recipe_that_cannot_be_made_says_why(changes: dict[str, Any], message:
         Recipe(**{"count": 10} | changes)
 
 
-def test_labels_are_balanced_and_shuffled() -> None:
+def test_labels_are_balanced_and_shuffled_or_ascend() -> None:
     labels = Recipe(100_000).labels(range(100_000))
     assert np.bincount(labels, minlength=10).min() > 9_500
     assert 0.08 < (labels[1:] == labels[:-1]).mean() < 0.12
-
-
-def test_sorted_labels_ascend_and_are_balanced() -> None:
-    labels = Recipe(1003, order="sorted").labels(range(1003))
-    assert (np.diff(labels) >= 0).all()
-    assert set(np.bincount(labels, minlength=10)) <= {100, 101}
+    ascending = Recipe(1003, order="sorted").labels(range(1003))
+    assert (np.diff(ascending) >= 0).all()
+    assert set(np.bincount(ascending, minlength=10)) <= {100, 101}
 
 
 @pytest.mark.parametrize("shape", SHAPES)

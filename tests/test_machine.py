@@ -1,11 +1,12 @@
 import multiprocessing
 import os
 import platform
-import shutil
 from collections import namedtuple
-from html.parser import HTMLParser
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -17,6 +18,8 @@ from helpers.units import format_bytes
 
 MIB, GIB = 2**20, 2**30
 HUGE = 2**60
+READY, NOTE, FIX = State
+Usage = namedtuple("Usage", "total used free")
 
 
 def row(report: MachineReport, what: str) -> Row:
@@ -26,100 +29,87 @@ def row(report: MachineReport, what: str) -> Row:
 
 def test_a_report_names_what_the_lessons_depend_on(tmp_path: Path) -> None:
     report = check_machine(tmp_path, enforced_by="kernel (cgroup v2)")
-    assert [row.what for row in report.rows] == [
-        "Python",
-        *sorted(machine.PACKAGES),
-        "start methods",
-        "cores",
-        "RAM",
-        "disk",
-        "/dev/shm",
-        "RAM budget held by",
-        "memory shown as",
-        "swap",
-    ]
+    first, middle = ["Python", *sorted(machine.PACKAGES)], ["start methods", "cores", "RAM", "disk"]
+    last = ["/dev/shm", "RAM budget held by", "memory shown as", "swap"]
+    assert [row.what for row in report.rows] == [*first, *middle, *last]
     assert row(report, "torch").value == metadata.version("torch")
     assert row(report, "RAM").value.endswith(f" free of {format_bytes(machine_ram_bytes())}")
-    assert row(report, "RAM budget held by").value == "kernel (cgroup v2)"
+    assert row(report, "RAM budget held by") == Row("RAM budget held by", "kernel (cgroup v2)")
     assert row(report, "memory shown as").value == "PSS"
 
 
-def test_enough_is_ready(tmp_path: Path) -> None:
-    report = check_machine(tmp_path, needed_bytes=1, needed_ram_bytes=1)
-    assert row(report, "disk").state is row(report, "RAM").state is State.READY
-
-
-def test_too_little_disk_or_ram_is_to_be_fixed(tmp_path: Path) -> None:
+def test_too_little_disk_or_ram_is_to_be_fixed_and_enough_is_ready(tmp_path: Path) -> None:
+    enough = check_machine(tmp_path / "not_yet", needed_bytes=1, needed_ram_bytes=1)
     report = check_machine(tmp_path / "not_yet", needed_bytes=HUGE, needed_ram_bytes=HUGE)
     for what in ("disk", "RAM"):
-        assert row(report, what).state is State.FIX
+        assert (row(enough, what).state, row(report, what).state) == (READY, FIX)
         assert row(report, what).hint.startswith(f"{format_bytes(HUGE)} needed: ")
     assert not report.ok
     assert report.summary == "Fix first: RAM, disk."
 
 
-def set_version(monkeypatch: pytest.MonkeyPatch, name: str, version: str | None) -> None:
+def answer(value: Any) -> Callable[..., Any]:
+    return lambda *_, **__: value
+
+
+def version(package: str, told: str | None) -> Callable[[str], str]:
+    """Return how to ask for versions where a package has another, or is not installed."""
     really = metadata.version
 
-    def told(asked: str) -> str:
-        if asked != name:
-            return really(asked)
-        if version is None:
+    def tell(asked: str) -> str:
+        if asked == package and told is None:
             raise metadata.PackageNotFoundError(asked)
-        return version
+        return told if asked == package and told else really(asked)
 
-    monkeypatch.setattr(metadata, "version", told)
-
-
-def test_the_ipykernel_that_loses_clicks_is_to_be_fixed(monkeypatch: pytest.MonkeyPatch) -> None:
-    set_version(monkeypatch, "ipykernel", "7.4.0")
-    found = row(check_machine(), "ipykernel")
-    assert not found.ok
-    assert found.hint.startswith("7.4.0 holds the Stop button's click back until the cell ends: ")
-    assert found.hint.endswith("python -m pip install 'ipykernel!=7.4.0,>=7.0'")
+    return tell
 
 
-@pytest.mark.parametrize("version", ["7.3.0", "7.4.1"])
-def test_its_neighbours_are_ready(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
-    set_version(monkeypatch, "ipykernel", version)
-    assert row(check_machine(), "ipykernel").state is State.READY
+PYTHON, VERSION = "platform.python_version", "importlib.metadata.version"
+MEASURE, SHARED = "helpers.machine.measure_name", "shutil.disk_usage"
+OLD_KERNEL = "7.4.0 (7.4.0 holds the Stop button's click back until the cell ends: python -m pip "
 
 
 @pytest.mark.parametrize(
-    ("version", "why"), [("1.13.0", "the lessons need >=2.4: "), (None, "python -m pip install")]
+    ("target", "told", "what", "state", "said"),
+    [
+        (PYTHON, answer("3.10.14"), "Python", FIX, "the lessons are tested with Python"),
+        (PYTHON, answer("3.11.0"), "Python", READY, "3.11.0 on "),
+        (PYTHON, answer("3.13.1"), "Python", READY, "3.13.1"),
+        (PYTHON, answer("3.14.0"), "Python", FIX, "3.14.0"),
+        (VERSION, version("ipykernel", "7.3.0"), "ipykernel", READY, "7.3.0"),
+        (VERSION, version("ipykernel", "7.4.0"), "ipykernel", FIX, OLD_KERNEL),
+        (VERSION, version("ipykernel", "7.4.0"), "ipykernel", FIX, "'ipykernel!=7.4.0,>=7.0'"),
+        (VERSION, version("ipykernel", "7.4.1"), "ipykernel", READY, "7.4.1"),
+        (VERSION, version("torch", "1.13.0"), "torch", FIX, "1.13.0 (the lessons need >=2.4: pyth"),
+        (VERSION, version("torch", None), "torch", FIX, "not installed (python -m pip install"),
+        ("helpers.machine.PROJECT", "no-such-project", "no-such-project", FIX, "make lab"),
+        ("os.sched_getaffinity", answer({0}), "cores", NOTE, "1 (workers take turns"),
+        ("helpers.machine.swap_bytes", answer(2 * GIB), "swap", NOTE, "2 GiB (without a budget"),
+        ("helpers.machine.swap_bytes", answer(0), "swap", READY, "none ()"),
+        (SHARED, answer(Usage(64 * MIB, 0, 9)), "/dev/shm", FIX, "--shm-size=1g"),
+        (SHARED, answer(Usage(256 * MIB, 0, 9)), "/dev/shm", READY, "256 MiB ()"),
+        (MEASURE, answer("footprint"), "memory shown as", NOTE, "footprint (anonymous mem"),
+        (MEASURE, answer("private bytes"), "memory shown as", NOTE, "touched or not"),
+        (MEASURE, answer("USS"), "memory shown as", NOTE, "USS (private memory"),
+        (MEASURE, answer("RSS"), "memory shown as", NOTE, "once for each process"),
+    ],
 )
-def test_an_old_or_missing_package_is_to_be_fixed(
-    monkeypatch: pytest.MonkeyPatch, version: str | None, why: str
+def test_what_a_machine_has_is_ready_noted_or_to_be_fixed(
+    monkeypatch: pytest.MonkeyPatch, target: str, told: Any, what: str, state: State, said: str
 ) -> None:
-    set_version(monkeypatch, "torch", version)
-    found = row(check_machine(), "torch")
-    assert not found.ok
-    assert found.value == (version or "not installed")
-    assert found.hint.startswith(why)
-
-
-@pytest.mark.parametrize(
-    ("version", "ok"), [("3.10.14", False), ("3.11.0", True), ("3.13.1", True), ("3.14.0", False)]
-)
-def test_only_a_tested_python_is_ready(
-    monkeypatch: pytest.MonkeyPatch, version: str, ok: bool
-) -> None:
-    monkeypatch.setattr(platform, "python_version", lambda: version)
-    assert row(check_machine(), "Python").ok is ok
-
-
-def test_a_project_that_is_not_installed_says_how(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "PROJECT", "no-such-project")
-    assert "make lab" in row(check_machine(), "no-such-project").hint
+    monkeypatch.setattr(target, told)
+    found = row(check_machine(), what)
+    assert (found.state, found.ok) == (state, state is not FIX)
+    assert said in f"{found.value} ({found.hint})"
 
 
 @pytest.mark.parametrize(
     ("methods", "chosen", "state", "said"),
     [
-        (["fork", "spawn", "forkserver"], None, State.READY, "from Python 3.14 the default"),
-        (["forkserver", "fork", "spawn"], None, State.READY, "forkserver pickles the dataset"),
-        (["spawn"], "spawn", State.READY, "spawn pickles the dataset"),
-        (["fork", "spawn"], "spawn", State.NOTE, "this process has been set to spawn"),
+        (["fork", "spawn", "forkserver"], None, READY, "from Python 3.14 the default"),
+        (["forkserver", "fork", "spawn"], None, READY, "forkserver pickles the dataset"),
+        (["spawn"], "spawn", READY, "spawn pickles the dataset"),
+        (["fork", "spawn"], "spawn", NOTE, "this process has been set to spawn"),
     ],
 )
 def test_the_start_method_is_told_and_not_set(
@@ -129,10 +119,8 @@ def test_the_start_method_is_told_and_not_set(
     state: State,
     said: str,
 ) -> None:
-    asked: list[bool] = []
-
-    def get(allow_none: bool = False) -> str | None:
-        asked.append(allow_none)
+    def get(*, allow_none: bool) -> str | None:
+        assert allow_none, "asked without it, Python would fix the method for good"
         return chosen
 
     monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: methods)
@@ -141,15 +129,6 @@ def test_the_start_method_is_told_and_not_set(
     assert found.value.startswith(f"{methods[0]} (default)")
     assert found.state is state
     assert said in found.hint
-    assert asked == [True]  # asked without it, Python would fix the method for good
-
-
-def test_one_core_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0})
-    assert row(check_machine(), "cores").state is State.NOTE
-    monkeypatch.delattr(os, "sched_getaffinity")  # macOS, Windows
-    monkeypatch.setattr(os, "cpu_count", lambda: 8)
-    assert row(check_machine(), "cores") == Row("cores", "8")
 
 
 def test_a_limit_on_ram_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,62 +138,29 @@ def test_a_limit_on_ram_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found == Row("RAM", "1 GiB free of 2 GiB (a limit set on this process)")
 
 
-Usage = namedtuple("Usage", "total used free")
-
-
-@pytest.mark.parametrize(("size", "ok"), [(64 * MIB, False), (256 * MIB, True)])
-def test_the_small_shared_memory_of_a_container_is_to_be_fixed(
-    monkeypatch: pytest.MonkeyPatch, size: int, ok: bool
+def test_elsewhere_cores_are_counted_and_there_is_no_row_for_shared_memory(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(size, 0, size))
-    found = row(check_machine(), "/dev/shm")
-    assert found.ok is ok
-    assert ("--shm-size=1g" in found.hint) is not ok
-
-
-def test_elsewhere_there_is_no_row_for_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
     report = check_machine()
     assert "/dev/shm" not in [row.what for row in report.rows]
+    assert row(report, "cores") == Row("cores", "8")
     assert row(report, "Python").value.endswith(" on Darwin")
 
 
 def test_a_watched_budget_is_noted() -> None:
     found = row(check_machine(enforced_by="watcher"), "RAM budget held by")
-    assert found.state is State.NOTE
+    assert found.state is NOTE
     assert "no memory cgroup" in found.hint
-
-
-@pytest.mark.parametrize(
-    ("measure", "said"),
-    [
-        ("footprint", "compressed or not"),
-        ("private bytes", "touched or not"),
-        ("USS", "private memory"),
-        ("RSS", "once for each process"),
-    ],
-)
-def test_a_poorer_measure_is_noted(
-    monkeypatch: pytest.MonkeyPatch, measure: str, said: str
-) -> None:
-    monkeypatch.setattr(machine, "measure_name", lambda: measure)
-    found = row(check_machine(), "memory shown as")
-    assert (found.value, found.state) == (measure, State.NOTE)
-    assert said in found.hint
-
-
-def test_swap_is_noted_and_none_is_ready(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "swap_bytes", lambda: 2 * GIB)
-    assert row(check_machine(), "swap").state is State.NOTE
-    monkeypatch.setattr(machine, "swap_bytes", lambda: 0)
-    assert row(check_machine(), "swap") == Row("swap", "none")
 
 
 REPORT = MachineReport(
     (
         Row("Python", "3.11.7"),
-        Row("disk", "1 GiB free in <here>", State.FIX, "4 GiB needed"),
-        Row("swap", "2 GiB", State.NOTE, "slow & late"),
+        Row("disk", "1 GiB free in <here>", FIX, "4 GiB needed"),
+        Row("swap", "2 GiB", NOTE, "slow & late"),
     )
 )
 
@@ -231,29 +177,9 @@ def test_the_report_reads_as_a_plain_table() -> None:
     assert MachineReport(()).summary == "This machine is ready."
 
 
-class Cells(HTMLParser):
-    """The text of a table, and every tag that was opened and not closed."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.texts: list[str] = []
-        self.open: list[str] = []
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.texts.append(data)
-
-
 def test_the_notebook_shows_the_same_in_words_and_symbols() -> None:
-    cells = Cells(REPORT._repr_html_())
-    assert cells.open == []
-    assert cells.texts == [
+    shown = ElementTree.fromstring(f"<div>{REPORT._repr_html_()}</div>")  # every tag is closed
+    assert [*shown.itertext()] == [
         *("what", "here"),
         *("✓ ready", "Python", "3.11.7"),
         *("✗ fix", "disk", "1 GiB free in <here>", "4 GiB needed"),
@@ -262,7 +188,7 @@ def test_the_notebook_shows_the_same_in_words_and_symbols() -> None:
     ]
 
 
-def _luminance(colour: str) -> float:
+def luminance(colour: str) -> float:
     parts = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.04 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
@@ -272,6 +198,5 @@ def _luminance(colour: str) -> float:
 @pytest.mark.parametrize("page", ["#ffffff", "#111111"])
 def test_each_state_reads_on_a_light_and_on_a_dark_page(state: State, page: str) -> None:
     html = MachineReport((Row("x", "y", state),))._repr_html_()
-    colour = html.partition("; color:")[2][:7]
-    low, high = sorted((_luminance(colour), _luminance(page)))
+    low, high = sorted((luminance(html.partition("; color:")[2][:7]), luminance(page)))
     assert (high + 0.05) / (low + 0.05) >= 4

@@ -64,181 +64,98 @@ def test_workers_whose_parent_was_killed_stay_in_the_tree(
     os.kill(worker, signal.SIGKILL)
 
 
-@pytest.mark.parametrize(
-    "answer", [psutil.AccessDenied(), SimpleNamespace(rss=1)], ids=["forbidden", "no uss"]
-)
-def test_a_process_that_tells_no_private_memory_shows_its_rss_and_says_so(
-    sampler: MemoryMeter, monkeypatch: pytest.MonkeyPatch, answer: Any
-) -> None:
-    def tell(process: psutil.Process) -> Any:
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    monkeypatch.setattr(psutil.Process, "memory_full_info", tell)
-    reading = sampler.exact()
-    assert not reading.exact
-    assert reading.anonymous_bytes == reading.rss_bytes > 0
-    assert measure_name("psutil") == "RSS"
+RSS, USS, PRIVATE = 100 * MIB, 90 * MIB, 30 * MIB  # most of the USS is a mapped file
 
 
-def test_a_process_that_ends_before_its_exact_figures_is_left_out(
-    sampler: MemoryMeter, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def gone(process: psutil.Process) -> None:
-        raise psutil.NoSuchProcess(process.pid)
+def libproc(footprint: int = PRIVATE, *, error: int = 0) -> SimpleNamespace:
+    """Return macOS's library, which tells a footprint or fails."""
 
-    monkeypatch.setattr(psutil.Process, "memory_full_info", gone)
-    reading = sampler.exact()
-    assert reading.processes == ()
-    assert reading.exact
+    def proc_pid_rusage(pid: int, flavour: int, buffer: Any) -> int:
+        ctypes.set_errno(error)
+        if error:
+            return -1
+        info = struct.pack("=16s10Q", b"uuid", 1, 2, 3, 4, 5, 6, RSS, footprint, 9, 10)
+        assert (flavour, ctypes.sizeof(buffer._obj)) == (0, len(info))
+        ctypes.memmove(buffer, info, len(info))
+        return 0
+
+    return SimpleNamespace(proc_pid_rusage=proc_pid_rusage)
 
 
-RSS, USS, PRIVATE = 100 * MIB, 90 * MIB, 30 * MIB
+Pretend = Callable[[str, Any], None]
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """Return what psutil tells of every process: most of its USS is a mapped file."""
-    told = SimpleNamespace(rss=RSS, uss=USS, private=PRIVATE)
-    monkeypatch.setattr(psutil.Process, "memory_info", lambda process: told)
-    monkeypatch.setattr(psutil.Process, "memory_full_info", lambda process: told)
-    return told
+def pretend(monkeypatch: pytest.MonkeyPatch) -> Pretend:
+    """Return how to pretend to be on another system."""
 
-
-def refuse(process: psutil.Process) -> None:
-    raise psutil.AccessDenied(process.pid)
-
-
-@pytest.fixture
-def macos(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Return how to pretend to be on macOS, with a libproc that tells `footprint` or fails."""
-
-    def pretend(footprint: int = PRIVATE, *, error: int = 0) -> None:
-        def proc_pid_rusage(pid: int, flavour: int, buffer: Any) -> int:
-            ctypes.set_errno(error)
-            if error:
-                return -1
-            info = struct.pack("=16s10Q", b"uuid", 1, 2, 3, 4, 5, 6, RSS, footprint, 9, 10)
-            assert (flavour, ctypes.sizeof(buffer._obj)) == (0, len(info))
-            ctypes.memmove(buffer, info, len(info))
-            return 0
-
+    def pretend(platform: str, library: Any) -> None:
         def load(path: str, *, use_errno: bool) -> Any:
             assert (path, use_errno) == ("/usr/lib/libproc.dylib", True)
-            return SimpleNamespace(proc_pid_rusage=proc_pid_rusage)
+            if library is None:
+                raise OSError(f"dlopen({path}): image not found")
+            return library
 
-        monkeypatch.setattr(sys, "platform", "darwin")
+        monkeypatch.setattr(sys, "platform", platform)
         monkeypatch.setattr(ctypes, "CDLL", load)
 
     return pretend
 
 
-def figures_of(pid: int) -> tuple[int, int, bool]:
-    with MemoryMeter(pid, backend="psutil") as sampler:
-        reading = sampler.read()
-    assert pids(reading) == [pid]
-    return reading.anonymous_bytes, reading.file_bytes, reading.exact
-
-
-def test_on_macos_a_mapped_file_is_not_in_the_footprint(
-    child: Child, told: SimpleNamespace, macos: Callable[..., None]
-) -> None:
-    macos()
-    assert figures_of(child.pid) == (PRIVATE, RSS - PRIVATE, True)
-    assert measure_name("psutil") == "footprint"
-
-
-def test_compressed_memory_counts_though_it_is_not_resident(
-    child: Child, told: SimpleNamespace, macos: Callable[..., None]
-) -> None:
-    macos(3 * RSS)
-    assert figures_of(child.pid) == (3 * RSS, 0, True)
-
-
-def test_on_windows_a_mapped_file_is_not_in_the_private_bytes(
-    child: Child, told: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "platform", "win32")
-    assert figures_of(child.pid) == (PRIVATE, RSS - PRIVATE, True)
-    assert measure_name("psutil") == "private bytes"
-
-
-def test_a_psutil_that_tells_no_private_bytes_tells_the_uss(
-    child: Child, told: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "platform", "win32")
-    del told.private
-    assert figures_of(child.pid) == (USS, RSS - USS, True)
-    assert measure_name("psutil") == "USS"
-
-
-def test_on_other_systems_private_memory_is_the_uss(
-    child: Child, told: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "platform", "freebsd14")
-    assert figures_of(child.pid) == (USS, RSS - USS, True)
-    assert measure_name("psutil") == "USS"
-
-
-@pytest.mark.parametrize("error", [errno.EPERM, errno.EINVAL], ids=["refused", "unknown flavour"])
-def test_without_a_footprint_the_uss_must_do_and_then_the_rss(
+@pytest.mark.parametrize(
+    ("platform", "library", "tells", "anonymous", "name"),
+    [
+        ("darwin", libproc(), "uss", PRIVATE, "footprint"),
+        ("darwin", libproc(3 * RSS), "uss", 3 * RSS, "footprint"),  # compressed: not resident
+        ("darwin", libproc(error=errno.EPERM), "uss", USS, "USS"),
+        ("darwin", libproc(error=errno.EINVAL), "uss", USS, "USS"),  # an unknown flavour
+        ("darwin", SimpleNamespace(), "uss", USS, "USS"),  # no such call
+        ("darwin", None, "uss", USS, "USS"),
+        ("darwin", libproc(error=errno.EPERM), "", RSS, "RSS"),
+        ("win32", None, "uss private", PRIVATE, "private bytes"),
+        ("win32", None, "uss", USS, "USS"),  # an older psutil
+        ("freebsd14", None, "uss private", USS, "USS"),
+        ("freebsd14", None, "private", RSS, "RSS"),
+    ],
+)
+def test_the_best_figure_that_a_system_tells_is_shown_and_named(
     child: Child,
-    told: SimpleNamespace,
-    macos: Callable[..., None],
+    pretend: Pretend,
     monkeypatch: pytest.MonkeyPatch,
-    error: int,
+    platform: str,
+    library: Any,
+    tells: str,
+    anonymous: int,
+    name: str,
 ) -> None:
-    macos(error=error)
-    assert figures_of(child.pid) == (USS, RSS - USS, True)
-    assert measure_name("psutil") == "USS"
-    monkeypatch.setattr(psutil.Process, "memory_full_info", refuse)
-    assert figures_of(child.pid) == (RSS, 0, False)
-    assert measure_name("psutil") == "RSS"
+    told = SimpleNamespace(rss=RSS, **{each: globals()[each.upper()] for each in tells.split()})
 
+    def full_info(process: psutil.Process) -> SimpleNamespace:
+        if "uss" not in tells:
+            raise psutil.AccessDenied(process.pid)
+        return told
 
-def no_library(path: str, *, use_errno: bool) -> Any:
-    raise OSError(f"dlopen({path}): image not found")
-
-
-def no_call(path: str, *, use_errno: bool) -> Any:
-    return SimpleNamespace()
-
-
-@pytest.mark.parametrize("load", [no_library, no_call])
-def test_a_macos_that_cannot_be_asked_for_the_footprint_tells_the_uss(
-    child: Child, told: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, load: Callable[..., Any]
-) -> None:
-    monkeypatch.setattr(sys, "platform", "darwin")
-    monkeypatch.setattr(ctypes, "CDLL", load)
-    assert figures_of(child.pid) == (USS, RSS - USS, True)
-    assert measure_name("psutil") == "USS"
-
-
-def test_on_macos_a_process_that_ends_before_its_footprint_is_told_is_left_out(
-    child: Child, told: SimpleNamespace, macos: Callable[..., None]
-) -> None:
-    macos(error=errno.ESRCH)
+    monkeypatch.setattr(psutil.Process, "memory_info", lambda process: told)
+    monkeypatch.setattr(psutil.Process, "memory_full_info", full_info)
+    pretend(platform, library)
     with MemoryMeter(child.pid, backend="psutil") as sampler:
-        reading = sampler.exact()
-    assert reading.processes == ()
-    assert reading.exact
+        reading = sampler.read()
+    assert pids(reading) == [child.pid]
+    assert reading.exact is (name != "RSS")
+    assert reading.anonymous_bytes == anonymous
+    assert reading.file_bytes == max(RSS - anonymous, 0)
+    assert measure_name("psutil") == name
 
 
-def test_on_windows_a_process_that_ends_before_its_private_bytes_are_told_is_left_out(
-    child: Child, told: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("platform", ["darwin", "freebsd14"])
+def test_a_process_that_ends_before_its_exact_figures_is_left_out(
+    child: Child, pretend: Pretend, monkeypatch: pytest.MonkeyPatch, platform: str
 ) -> None:
-    """Its RSS was told a moment before."""
-    monkeypatch.setattr(sys, "platform", "win32")
-    answers = iter([told])
-
-    def tell_once(process: psutil.Process) -> SimpleNamespace:
-        for answer in answers:
-            return answer
+    def gone(process: psutil.Process) -> None:
         raise psutil.NoSuchProcess(process.pid)
 
+    monkeypatch.setattr(psutil.Process, "memory_full_info", gone)
+    pretend(platform, libproc(error=errno.ESRCH))
     with MemoryMeter(child.pid, backend="psutil") as sampler:
-        monkeypatch.setattr(psutil.Process, "memory_info", tell_once)
         reading = sampler.exact()
-    assert reading.processes == ()
-    assert reading.exact
+    assert (reading.processes, reading.exact) == ((), True)

@@ -4,55 +4,47 @@ from pathlib import Path
 
 import pytest
 
-from helpers import scales
-from helpers.scales import scale
+from helpers.scales import Scale, scale
 
 MIB, GIB = 2**20, 2**30
 
 
-@pytest.fixture(autouse=True)
-def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("LARGER_THAN_RAM_SCALE", raising=False)
-    monkeypatch.delenv("LARGER_THAN_RAM_DATA", raising=False)
-
-
-def test_the_workshop_is_the_default() -> None:
-    here = scale()
-    assert (here.name, here.budget, here.data_size) == ("workshop", GIB, 4 * GIB)
-    assert here.folder == Path("../data/workshop")
-
-
-def test_a_test_has_at_most_four_times_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LARGER_THAN_RAM_SCALE", "test")
-    here = scale()
-    assert here.budget == 512 * MIB
-    assert here.data_size <= 4 * here.budget
+@pytest.mark.parametrize(
+    ("name", "available", "budget", "data_size", "epoch_seconds"),
+    [
+        ("test", GIB, 512 * MIB, 2 * GIB, 8),
+        ("workshop", GIB, GIB, 4 * GIB, 25),
+        ("full", 8 * GIB, 6 * GIB, 80 * GIB, 40),  # the reserve is at least 2 GiB
+        ("full", 60 * GIB, 54 * GIB, 80 * GIB, 40),  # and 10 %
+    ],
+)
+def test_each_scale_leaves_the_machine_a_reserve(
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    available: int,
+    budget: int,
+    data_size: int,
+    epoch_seconds: float,
+) -> None:
+    monkeypatch.setenv("LARGER_THAN_RAM_SCALE", name)
+    monkeypatch.setattr("helpers.scales.available_ram_bytes", lambda: available)
+    monkeypatch.setattr("helpers.scales.machine_ram_bytes", lambda: 64 * GIB)
+    assert scale() == Scale(name, budget, data_size, Path("../data", name), epoch_seconds)
 
 
 @pytest.mark.parametrize(
-    ("available", "reserve"), [(8 * GIB, 2 * GIB), (60 * GIB, 6 * GIB)], ids=["2 GiB", "10 %"]
+    ("name", "message"),
+    [
+        ("full", r"2 GiB of RAM are free.*Close other programs"),
+        ("huge", r"'huge'.*test, workshop or full"),
+    ],
 )
-def test_full_scale_leaves_the_machine_a_reserve(
-    monkeypatch: pytest.MonkeyPatch, available: int, reserve: int
+def test_a_scale_that_is_unknown_or_leaves_no_budget_is_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str, message: str
 ) -> None:
-    monkeypatch.setenv("LARGER_THAN_RAM_SCALE", "full")
-    monkeypatch.setattr(scales, "available_ram_bytes", lambda: available)
-    monkeypatch.setattr(scales, "machine_ram_bytes", lambda: 64 * GIB)
-    here = scale()
-    assert here.budget == available - reserve
-    assert here.data_size == 80 * GIB
-
-
-def test_full_scale_is_refused_where_no_budget_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LARGER_THAN_RAM_SCALE", "full")
-    monkeypatch.setattr(scales, "available_ram_bytes", lambda: 2 * GIB)
-    with pytest.raises(ValueError, match=r"2 GiB of RAM are free.*Close other programs"):
-        scale()
-
-
-def test_an_unknown_scale_is_named_with_those_that_exist(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LARGER_THAN_RAM_SCALE", "huge")
-    with pytest.raises(ValueError, match=r"'huge'.*test, workshop or full"):
+    monkeypatch.setenv("LARGER_THAN_RAM_SCALE", name)
+    monkeypatch.setattr("helpers.scales.available_ram_bytes", lambda: 2 * GIB)
+    with pytest.raises(ValueError, match=message):
         scale()
 
 
@@ -67,9 +59,8 @@ def test_data_that_is_already_there_need_not_be_made(
 ) -> None:
     monkeypatch.setenv("LARGER_THAN_RAM_DATA", str(tmp_path))
     before = scale().bytes_to_make()
-    made = tmp_path / "workshop" / "spectrograms.npy"
-    made.parent.mkdir()
-    with made.open("wb") as file:
+    (tmp_path / "workshop").mkdir()
+    with (tmp_path / "workshop" / "spectrograms.npy").open("wb") as file:
         file.truncate(3 * GIB)
     assert before - scale().bytes_to_make() == 3 * GIB
 

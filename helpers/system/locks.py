@@ -7,28 +7,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-if sys.platform == "win32":
-    import msvcrt
 
-    def try_to_lock(descriptor: int) -> bool:
-        """Take the lock of an open file until it is closed; return whether it could be had."""
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        try:
+def try_to_lock(descriptor: int) -> bool:
+    """Take the lock of an open file until it is closed; return whether it could be had."""
+    taken = OSError if sys.platform == "win32" else BlockingIOError
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            os.lseek(descriptor, 0, os.SEEK_SET)
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
+        else:
+            import fcntl
 
-else:
-    import fcntl
-
-    def try_to_lock(descriptor: int) -> bool:
-        """Take the lock of an open file until it is closed; return whether it could be had."""
-        try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+    except taken:
+        return False
+    return True
 
 
 @contextmanager

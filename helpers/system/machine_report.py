@@ -55,8 +55,7 @@ class MachineReport:
         lines = []
         for row in self.rows:
             lines.append(f"{row.state:<8} {row.what:<{widest}}  {row.value}")
-            if row.hint:
-                lines.append(f"{'':<8} {'':<{widest}}  ({row.hint})")
+            lines += [f"{'':<{widest + 11}}({row.hint})"] if row.hint else []
         return "\n".join([*lines, self.summary])
 
     def _repr_html_(self) -> str:
