@@ -13,7 +13,15 @@ from helpers.drawing import figure_style as style
 from helpers.drawing.layout import RUN_HEIGHT, WIDTH, run_axes, write_title
 from helpers.drawing.memory_panel import draw_memory
 from helpers.drawing.pair import draw_pair
-from helpers.drawing.pictures import RECORD_TYPE, Picture, alt_text, guess_words, in_time, numbers
+from helpers.drawing.pictures import (
+    RECORD_TYPE,
+    Picture,
+    alt_text,
+    guess_words,
+    in_time,
+    numbers,
+    warm_words,
+)
 from helpers.drawing.sweeps import draw_sweep, sweep
 from helpers.drawing.throughput_panel import draw_throughput
 from helpers.drawing.words import one_line
@@ -73,6 +81,6 @@ def _draw_one(run: Run) -> Figure:
     draw_memory(run, ax=left)
     draw_throughput(run, ax=right)
     ending = f"{one_line(run.ending)}, after {in_time(run.seconds)}"
-    subtitle = " | ".join(filter(None, [ending, guess_words(run)]))
+    subtitle = " | ".join(filter(None, [ending, warm_words(run), guess_words(run)]))
     write_title(figure, run.title, subtitle, 0.012, 0.988)
     return figure

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -25,6 +26,7 @@ from helpers.drawing.mechanisms import draw_double_charge, draw_pickled_map, dra
 from helpers.drawing.metrics import Metric
 from helpers.drawing.pictures import RECORD_TYPE, in_time
 from helpers.drawing.png import encode_png
+from helpers.page_cache import Eviction
 from helpers.plots import (
     Picture,
     alt_text,
@@ -289,11 +291,21 @@ def test_a_guess_of_throughput_is_a_line_on_the_throughput_axis() -> None:
     [
         ("seconds", "you said 42 seconds, measured 10.0 seconds"),
         ("samples", "you said 42 samples, measured 10,000 samples"),
+        ("batches", "you said 42 batches, measured 100 batches"),
         ("open files", "you said 42 open files"),
     ],
 )
 def test_any_other_guess_is_a_line_of_text(unit: str, said: str) -> None:
     assert said in words(draw_run(finished_run(guess=guess(42, unit))).figure)
+
+
+def test_a_run_that_was_to_start_cold_and_did_not_says_so() -> None:
+    run = finished_run(cold=(Eviction(Path("x"), GIB, GIB, GIB),))
+    for picture in (draw_run(run), before_after(run, finished_run())):
+        assert "| started warm: 1 GiB of" in words(picture.figure)
+        assert picture.alt.count("Started warm: 1 GiB of 1 GiB of x stayed in the page cache.") == 1
+    assert mimebundle(run)[RECORD_TYPE]["why_not_cold"] == run.why_not_cold
+    assert "tarted warm" not in words(draw_run(finished_run()).figure) + alt_text(finished_run())
 
 
 def test_throughput_and_waiting_come_from_the_counters() -> None:

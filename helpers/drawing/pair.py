@@ -12,7 +12,7 @@ from helpers.drawing.layout import PAIR_HEIGHT, WIDTH, pair_axes, panel_title, w
 from helpers.drawing.legend import name_kinds_below
 from helpers.drawing.marks import guessed_bytes, guessed_rate
 from helpers.drawing.memory_panel import fill_memory, line_names, memory_title, memory_top
-from helpers.drawing.pictures import guess_words, in_time
+from helpers.drawing.pictures import guess_words, in_time, warm_words
 from helpers.drawing.series import memory_curves, thin, throughput_curves
 from helpers.drawing.throughput_panel import fill_rate, rate_title, rate_top
 from helpers.records import Outcome, Run
@@ -55,8 +55,9 @@ def _rate_top(run: Run) -> float:
 
 
 def _subtitle(run: Run) -> str:
-    """Return how a run ended, and a guess that has no line of its own."""
+    """Return how a run ended, why it was warm, and a guess that has no line of its own."""
     drawn = guessed_bytes(run.guess) is not None or guessed_rate(run.guess) is not None
     error = "" if run.outcome is Outcome.KILLED else run.error
     ending = f"{run.outcome} after {in_time(run.seconds)}"
-    return " | ".join(filter(None, [ending, "" if drawn else guess_words(run), error]))
+    guess = "" if drawn else guess_words(run)
+    return " | ".join(filter(None, [ending, warm_words(run), guess, error]))

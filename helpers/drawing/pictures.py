@@ -66,9 +66,10 @@ def alt_text(run: Run) -> str:
         if run.counters.samples
         else "no batch was counted"
     )
-    guess = f" {words[0].upper()}{words[1:]}." if (words := guess_words(run)) else ""
+    notes = [warm_words(run), guess_words(run)]
+    more = "".join(f" {note[0].upper()}{note[1:]}." for note in notes if note)
     ending = f"{one_line(run.title, 300)}: {one_line(run.ending, 300)}"
-    return f"{ending}, after {in_time(run.seconds)}. {memory}; {loop}.{guess}"
+    return f"{ending}, after {in_time(run.seconds)}. {memory}; {loop}.{more}"
 
 
 def in_time(seconds: float) -> str:
@@ -78,6 +79,11 @@ def in_time(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.1f} s"
     return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def warm_words(run: Run) -> str:
+    """Return why a run that was to start cold did not, or nothing."""
+    return f"started warm: {one_line(run.why_not_cold, 300)}" if run.why_not_cold else ""
 
 
 def guess_words(run: Run) -> str:
@@ -97,7 +103,8 @@ def _measured(run: Run, unit: str) -> str:
         return format_rate(run.samples_per_second)
     if unit in ("s", "seconds"):
         return f"{run.seconds:.1f} {unit}"
-    return f"{run.counters.samples:,} samples" if unit == "samples" else ""
+    counted = {"samples": run.counters.samples, "batches": run.counters.batches}
+    return f"{counted[unit]:,} {unit}" if unit in counted else ""
 
 
 def numbers(run: Run) -> dict[str, Any]:
@@ -107,6 +114,7 @@ def numbers(run: Run) -> dict[str, Any]:
         "title": one_line(run.title),
         "outcome": run.outcome.value,
         "ending": one_line(run.ending),
+        "why_not_cold": one_line(run.why_not_cold),
         "seconds": run.seconds,
         "budget_bytes": run.budget_bytes,
         "enforced_by": run.enforced_by,
