@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
 from helpers.drawing import front_end
-from helpers.drawing.drawn import DRAWN
-from helpers.drawing.front_end import Place
+from helpers.drawing.front_end import DRAWN, Place
 from helpers.drawing.guarded_view import not_drawn
 from helpers.drawing.words import one_line, say
 from helpers.records import Run, Snapshot, View

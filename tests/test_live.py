@@ -19,7 +19,7 @@ from running import run
 
 from helpers import live, plots
 from helpers.drawing import front_end, notebook_view
-from helpers.drawing.drawn import DRAWN
+from helpers.drawing.front_end import DRAWN
 from helpers.drawing.front_end import Place
 from helpers.drawing.guarded_view import GuardedView
 from helpers.drawing.live_figure import LiveFigure

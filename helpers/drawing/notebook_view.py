@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.display import display, update_display
 
-from helpers.drawing.drawn import DRAWN
-from helpers.drawing.front_end import click_reaches_a_busy_kernel
+from helpers.drawing.front_end import DRAWN, click_reaches_a_busy_kernel
 from helpers.records import Run, Snapshot
 
 if TYPE_CHECKING:  # matplotlib takes a second to import: the experiment starts first

@@ -1,9 +1,9 @@
 """One number over several runs, as bars."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import ceil, floor, log10
 from textwrap import wrap
-from typing import Any
+from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -11,71 +11,99 @@ from matplotlib.ticker import NullLocator
 
 from helpers.drawing import figure_style as style
 from helpers.drawing.layout import WIDTH, panel_title
-from helpers.drawing.metrics import Metric, find_metric, metric_words
 from helpers.drawing.pictures import Picture
 from helpers.drawing.words import drawable, one_line
 from helpers.records import Run
+from helpers.units import format_bytes, format_rate
 
 _NAME_LETTERS = 30  # in each of the two lines that a bar's name may take
 _LOG_SPREAD = 1000  # between the shortest and longest bar; beyond it the axis is logarithmic
 
 
-@style.styled
-def draw_sweep(
-    runs: Sequence[Run],
-    metric: str | Metric = "samples/s",
-    ax: Axes | None = None,
-    *,
-    cures: Sequence[Run] = (),
-) -> Axes:
-    """Draw one bar for each run, the first on top, with its value at the bar's end.
+class Metric(NamedTuple):
+    """A number that a run has, its name, and how people read it. None where a run lacks it."""
 
-    `metric` is one of METRICS or a Metric of your own. The axis is logarithmic when the values
-    spread over more than a thousand times. Where `cures` names some of the runs, their bars are
-    full and say "cure", and those of other finished runs are hollow.
+    name: str
+    of: Callable[[Run], float | None]
+    words: Callable[[float], str]
+
+
+METRICS = {
+    "samples/s": Metric(
+        "samples per second",
+        lambda run: run.samples_per_second if run.counters.samples else None,
+        format_rate,
+    ),
+    "read amplification": Metric(
+        "bytes read from the disk / bytes used",
+        lambda run: run.read_amplification,
+        "{:,.3g} x".format,
+    ),
+    "peak memory": Metric(
+        "most anonymous memory", lambda run: run.peak_anonymous_bytes, format_bytes
+    ),
+    "added memory": Metric(
+        "most anonymous memory above the baseline",
+        lambda run: run.added_anonymous_bytes,
+        format_bytes,
+    ),
+    "largest worker": Metric(
+        "anonymous memory of the largest worker",
+        lambda run: run.largest_worker_bytes,
+        format_bytes,
+    ),
+    "waiting": Metric(
+        "share of the time waiting for data", lambda run: run.waiting_share, "{:.0%}".format
+    ),
+    "seconds": Metric("seconds", lambda run: run.seconds, "{:,.3g} s".format),
+}
+
+
+def sweep(runs: Sequence[Run], metric: str = "samples/s", *, cures: Sequence[Run] = ()) -> Picture:
+    """Draw one number over several runs: a bar for each, the first on top, its value at its end.
+
+    `metric` is a name in METRICS. The axis is logarithmic when the values spread over more than a
+    thousand times. Where `cures` names some of the runs, as in `sweep([eager, mapped],
+    cures=[mapped])`, their bars are full and say "cure", and other finished runs' are hollow.
     """
-    _check_cures(runs, cures)
-    chosen = find_metric(metric)
-    ax = _new_figure(len(runs)).axes[0] if ax is None else ax
-    values = [chosen.of(run) for run in runs]
-    positive = [value for value in values if value is not None and value > 0]
-    log = bool(positive) and max(positive) > _LOG_SPREAD * min(positive)
-    start = min(positive) / 3 if log else 0.0
-    ax.set_xscale("log" if log else "linear")
-    for row, (run, value) in enumerate(zip(runs, values, strict=True)):
-        looks, note = _look(run, cures)
-        words = drawable(metric_words(chosen, value)) + note
-        _draw_bar(ax, row, (start, max(value or 0.0, start)), words, looks)
-    _finish_axes(ax, runs, start, max(positive, default=1.0), log)
-    panel_title(ax, drawable(chosen.name, 60) + (" (logarithmic)" if log else ""), 6)
-    return ax
-
-
-def sweep(
-    runs: Sequence[Run], metric: str | Metric = "samples/s", *, cures: Sequence[Run] = ()
-) -> Picture:
-    """Draw one number over several runs, as a picture with its numbers in words.
-
-    `cures` are those of the runs that are to stand out: `sweep([eager, mapped], cures=[mapped])`.
-    """
-    figure = _new_figure(len(runs))
-    draw_sweep(runs, metric, figure.axes[0], cures=cures)
-    chosen = find_metric(metric)
-    bars = [
-        f"{one_line(run.title, 100)}: {metric_words(chosen, chosen.of(run))}{_look(run, cures)[1]}"
-        for run in runs
-    ]
-    return Picture(
-        figure, one_line(f"Bars of {one_line(chosen.name, 60)}. {'; '.join(bars)}.", 5000)
-    )
-
-
-def _check_cures(runs: Sequence[Run], cures: Sequence[Run]) -> None:
+    if metric not in METRICS:
+        known = ", ".join(map(repr, METRICS))
+        raise ValueError(f"{metric!r} is not a metric: use one of {known}")
     for cure in cures:
         if not any(run is cure for run in runs):
             raise ValueError(
                 f"{one_line(repr(cure), 200)} is not among the runs: add it, or drop it"
             )
+    chosen = METRICS[metric]
+    values = [chosen.of(run) for run in runs]
+    looks, notes = zip(*(_look(run, cures) for run in runs), strict=True) if runs else ((), ())
+    words = ["nothing counted" if value is None else chosen.words(value) for value in values]
+    words = [word + note for word, note in zip(words, notes, strict=True)]
+    bars = [f"{one_line(run.title, 100)}: {word}" for run, word in zip(runs, words, strict=True)]
+    alt = one_line(f"Bars of {chosen.name}. {'; '.join(bars)}.", 5000)
+    return Picture(_draw(runs, chosen.name, values, words, looks), alt)
+
+
+@style.styled
+def _draw(
+    runs: Sequence[Run],
+    name: str,
+    values: Sequence[float | None],
+    words: Sequence[str],
+    looks: Sequence[dict[str, Any]],
+) -> Figure:
+    height = 110 + 52 * max(len(runs), 1)
+    figure = style.new_figure(WIDTH, height)
+    ax = figure.add_axes((0.37, 50 / height, 0.61, 1 - 95 / height))
+    positive = [value for value in values if value is not None and value > 0]
+    log = bool(positive) and max(positive) > _LOG_SPREAD * min(positive)
+    start = min(positive) / 3 if log else 0.0
+    ax.set_xscale("log" if log else "linear")
+    for row, (value, word, look) in enumerate(zip(values, words, looks, strict=True)):
+        _draw_bar(ax, row, (start, max(value or 0.0, start)), word, look)
+    _finish_axes(ax, runs, start, max(positive, default=1.0), log)
+    panel_title(ax, name + (" (logarithmic)" if log else ""), 6)
+    return figure
 
 
 def _look(run: Run, cures: Sequence[Run]) -> tuple[dict[str, Any], str]:
@@ -125,12 +153,3 @@ def _finish_axes(ax: Axes, runs: Sequence[Run], start: float, longest: float, lo
     else:
         ax.set_xticks([])  # every bar carries its value
         ax.spines["bottom"].set_visible(False)
-
-
-@style.styled
-def _new_figure(bars: int) -> Figure:
-    """Return a figure with one panel that leaves room for so many bars and their names."""
-    height = 110 + 52 * max(bars, 1)
-    figure = style.new_figure(WIDTH, height)
-    figure.add_axes((0.37, 50 / height, 0.61, 1 - 95 / height))
-    return figure
