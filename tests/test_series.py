@@ -40,6 +40,7 @@ def test_a_lone_sample_is_held_until_the_end() -> None:
 def test_charged_bytes_are_absent_where_no_cgroup_told_and_may_be_missing_now_and_then() -> None:
     assert memory_curves([snapshot(0), snapshot(1)]).charged is None
     charged = memory_curves([snapshot(0), snapshot(1, charged_bytes=7)]).charged
+    assert charged is not None
     assert np.array_equal(charged, [np.nan, 7], equal_nan=True)
 
 
