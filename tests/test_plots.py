@@ -23,6 +23,7 @@ from helpers.drawing.live_figure import LiveFigure
 from helpers.drawing.mechanisms import draw_double_charge, draw_pickled_map, draw_read_ahead
 from helpers.drawing.memory_panel import draw_memory
 from helpers.drawing.pictures import RECORD_TYPE, Picture, alt_text, in_time
+from helpers.drawing.png import encode_png
 from helpers.drawing.sweeps import sweep
 from helpers.drawing.throughput_panel import draw_throughput
 from helpers.page_cache import Eviction
@@ -408,6 +409,11 @@ def test_drawing_neither_follows_nor_changes_the_readers_settings() -> None:
         assert dict(matplotlib.rcParams) == strange
     with matplotlib.rc_context(matplotlib.rcParamsDefault):
         assert draw_all() == with_strange_settings
+
+
+def test_a_png_file_gives_back_its_pixels() -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (3, 5, 4), dtype=np.uint8)
+    assert (imread(io.BytesIO(encode_png(pixels))) * 255 == pixels).all()
 
 
 BYTES = [1, 10_240, 3 * MIB, 1.14 * GIB, 114 * GIB, 2**50]

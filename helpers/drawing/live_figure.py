@@ -4,17 +4,16 @@ Drawing a whole figure costs many times what copying a saved background and draw
 it costs. The background is drawn again only when an axis has to grow, and it grows in steps.
 """
 
-import io
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.image import imsave
 
 from helpers.drawing import figure_style as style
 from helpers.drawing.layout import RUN_HEIGHT, TITLE_PAD, WIDTH, run_axes, write_title
 from helpers.drawing.legend import name_kinds
 from helpers.drawing.memory_panel import Stack, frame_memory, memory_top, thin_lines
+from helpers.drawing.png import encode_png
 from helpers.drawing.series import Memory, Thinned, Throughput, memory_curves, throughput_curves
 from helpers.drawing.throughput_panel import Waiting, add_strip, frame_rate, rate_top
 from helpers.records import Snapshot
@@ -51,10 +50,7 @@ class LiveFigure:
         self._canvas.restore_region(self._background)
         self._draw_memory(memory)
         self._draw_throughput(throughput)
-        pixels, stream = np.asarray(self._canvas.buffer_rgba()), io.BytesIO()
-        quickly = {"compress_level": 1}  # flat colours stay small all the same
-        imsave(stream, pixels, format="png", origin="upper", pil_kwargs=quickly)
-        return stream.getvalue()
+        return encode_png(np.asarray(self._canvas.buffer_rgba()))
 
     def _outgrown_by(self, memory: Memory, throughput: Throughput) -> bool:
         """Make room for these curves, and say whether the background has to be drawn again."""
