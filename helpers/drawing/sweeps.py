@@ -20,43 +20,37 @@ _NAME_LETTERS = 30  # in each of the two lines that a bar's name may take
 _LOG_SPREAD = 1000  # between the shortest and longest bar; beyond it the axis is logarithmic
 
 
-class Metric(NamedTuple):
-    """A number that a run has, its name, and how people read it. None where a run lacks it."""
-
-    name: str
-    of: Callable[[Run], float | None]
-    words: Callable[[float], str]
-
-
-METRICS = {
-    "samples/s": Metric(
-        "samples per second",
-        lambda run: run.samples_per_second if run.counters.samples else None,
-        format_rate,
-    ),
-    "read amplification": Metric(
+# What a bar can show: what it is called, the attribute of a Run, and how people read it.
+METRICS: dict[str, tuple[str, str, Callable[[float], str]]] = {
+    "samples/s": ("samples per second", "samples_per_second", format_rate),
+    "read amplification": (
         "bytes read from the disk / bytes used",
-        lambda run: run.read_amplification,
+        "read_amplification",
         "{:,.3g} x".format,
     ),
-    "peak memory": Metric(
-        "most anonymous memory", lambda run: run.peak_anonymous_bytes, format_bytes
-    ),
-    "added memory": Metric(
+    "peak memory": ("most anonymous memory", "peak_anonymous_bytes", format_bytes),
+    "added memory": (
         "most anonymous memory above the baseline",
-        lambda run: run.added_anonymous_bytes,
+        "added_anonymous_bytes",
         format_bytes,
     ),
-    "largest worker": Metric(
+    "largest worker": (
         "anonymous memory of the largest worker",
-        lambda run: run.largest_worker_bytes,
+        "largest_worker_bytes",
         format_bytes,
     ),
-    "waiting": Metric(
-        "share of the time waiting for data", lambda run: run.waiting_share, "{:.0%}".format
-    ),
-    "seconds": Metric("seconds", lambda run: run.seconds, "{:,.3g} s".format),
+    "waiting": ("share of the time waiting for data", "waiting_share", "{:.0%}".format),
+    "seconds": ("seconds", "seconds", "{:,.3g} s".format),
 }
+
+
+class Bar(NamedTuple):
+    """One run's: its name, how long it is, what stands at its end, and its look."""
+
+    title: str
+    value: float
+    words: str
+    look: dict[str, Any]
 
 
 def sweep(runs: Sequence[Run], metric: str = "samples/s", *, cures: Sequence[Run] = ()) -> Picture:
@@ -74,34 +68,30 @@ def sweep(runs: Sequence[Run], metric: str = "samples/s", *, cures: Sequence[Run
             raise ValueError(
                 f"{one_line(repr(cure), 200)} is not among the runs: add it, or drop it"
             )
-    chosen = METRICS[metric]
-    values = [chosen.of(run) for run in runs]
-    looks, notes = zip(*(_look(run, cures) for run in runs), strict=True) if runs else ((), ())
-    words = ["nothing counted" if value is None else chosen.words(value) for value in values]
-    words = [word + note for word, note in zip(words, notes, strict=True)]
-    bars = [f"{one_line(run.title, 100)}: {word}" for run, word in zip(runs, words, strict=True)]
-    alt = one_line(f"Bars of {chosen.name}. {'; '.join(bars)}.", 5000)
-    return Picture(_draw(runs, chosen.name, values, words, looks), alt)
+    name, attribute, say = METRICS[metric]
+    bars = []
+    for run in runs:
+        uncounted = attribute == "samples_per_second" and not run.counters.samples
+        value = None if uncounted else getattr(run, attribute)
+        look, note = _look(run, cures)
+        words = ("nothing counted" if value is None else say(value)) + note
+        bars.append(Bar(run.title, value or 0.0, words, look))
+    told = "; ".join(f"{one_line(bar.title, 100)}: {bar.words}" for bar in bars)
+    return Picture(_draw(name, bars), one_line(f"Bars of {name}. {told}.", 5000))
 
 
 @style.styled
-def _draw(
-    runs: Sequence[Run],
-    name: str,
-    values: Sequence[float | None],
-    words: Sequence[str],
-    looks: Sequence[dict[str, Any]],
-) -> Figure:
-    height = 110 + 52 * max(len(runs), 1)
+def _draw(name: str, bars: Sequence[Bar]) -> Figure:
+    height = 110 + 52 * max(len(bars), 1)
     figure = style.new_figure(WIDTH, height)
     ax = figure.add_axes((0.37, 50 / height, 0.61, 1 - 95 / height))
-    positive = [value for value in values if value is not None and value > 0]
+    positive = [bar.value for bar in bars if bar.value > 0]
     log = bool(positive) and max(positive) > _LOG_SPREAD * min(positive)
     start = min(positive) / 3 if log else 0.0
     ax.set_xscale("log" if log else "linear")
-    for row, (value, word, look) in enumerate(zip(values, words, looks, strict=True)):
-        _draw_bar(ax, row, (start, max(value or 0.0, start)), word, look)
-    _finish_axes(ax, runs, start, max(positive, default=1.0), log)
+    for row, bar in enumerate(bars):
+        _draw_bar(ax, row, (start, max(bar.value, start)), bar)
+    _finish_axes(ax, bars, start, max(positive, default=1.0), log)
     panel_title(ax, name + (" (logarithmic)" if log else ""), 6)
     return figure
 
@@ -117,12 +107,10 @@ def _look(run: Run, cures: Sequence[Run]) -> tuple[dict[str, Any], str]:
     return {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0}, note
 
 
-def _draw_bar(
-    ax: Axes, row: int, ends: tuple[float, float], words: str, look: dict[str, Any]
-) -> None:
-    ax.barh(row, ends[1] - ends[0], left=ends[0], height=0.62, **look)
+def _draw_bar(ax: Axes, row: int, ends: tuple[float, float], bar: Bar) -> None:
+    ax.barh(row, ends[1] - ends[0], left=ends[0], height=0.62, **bar.look)
     ax.annotate(
-        words,
+        bar.words,
         (ends[1], row),
         xytext=(7, 0),
         textcoords="offset points",
@@ -132,17 +120,17 @@ def _draw_bar(
     )
 
 
-def _finish_axes(ax: Axes, runs: Sequence[Run], start: float, longest: float, log: bool) -> None:
+def _finish_axes(ax: Axes, bars: Sequence[Bar], start: float, longest: float, log: bool) -> None:
     """Name the bars, and leave room at the right for the words at the end of the longest."""
     room = max([text.get_window_extent().width for text in ax.texts], default=0) + 10
     part = 1 - min(room / ax.bbox.width, 0.7)  # of the axis, for the bars
     ax.set_xlim(start, start * (longest / start) ** (1 / part) if log else longest / part)
-    ax.set_ylim(max(len(runs), 1) - 0.4, -0.6)
+    ax.set_ylim(max(len(bars), 1) - 0.4, -0.6)
     names = [
-        "\n".join(wrap(drawable(run.title), _NAME_LETTERS, max_lines=2, placeholder="\u2026"))
-        for run in runs
+        "\n".join(wrap(drawable(bar.title), _NAME_LETTERS, max_lines=2, placeholder="\u2026"))
+        for bar in bars
     ]
-    ax.set_yticks(range(len(runs)), names)
+    ax.set_yticks(range(len(bars)), names)
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     ax.xaxis.set_minor_locator(NullLocator())
