@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
 from helpers.drawing import front_end
-from helpers.drawing.drawn import DRAWN
-from helpers.drawing.front_end import Place
+from helpers.drawing.front_end import DRAWN, Place
 from helpers.drawing.guarded_view import not_drawn
 from helpers.drawing.words import one_line, say
 from helpers.records import Run, Snapshot, View
@@ -35,7 +34,8 @@ def choose_view(
     if choice not in CHOICES:
         raise ValueError(f"{VARIABLE}={choice!r} is not a view: use one of {', '.join(CHOICES)}")
     if choice == "auto":
-        choice = _suits(place)
+        seen = place.watched if place.notebook else place.terminal
+        choice = "live" if seen else "end"  # where it needs a notebook and has none: a line
     if choice == "live" and place.notebook:
         from helpers.drawing.notebook_view import NotebookView  # needs IPython
 
@@ -45,12 +45,6 @@ def choose_view(
     if choice in ("live", "line"):
         return LineView(title, budget_bytes)
     return EndView(notebook=place.notebook) if choice == "end" else NoView()
-
-
-def _suits(place: Place) -> str:
-    if place.notebook:
-        return "live" if place.watched else "end"
-    return "line" if place.terminal else "end"
 
 
 class NoView:

@@ -1,7 +1,7 @@
-"""Figures of finished runs: one run, before and after, a sweep. Records in, no measuring.
+"""Figures of finished runs: one run, before and after, each a Picture. Records in, no measuring.
 
-`draw_memory`, `draw_throughput` and `draw_sweep` draw on Axes and return them; the others return a
-Picture, which shows itself as the last expression of a notebook's cell.
+A Picture shows itself as the last expression of a notebook's cell. One number over several runs
+is `sweep`, in drawing/sweeps.py; panels alone are in drawing/memory_panel.py and its neighbour.
 """
 
 from dataclasses import replace
@@ -10,28 +10,14 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from helpers.drawing import figure_style as style
+from helpers.drawing import pictures
 from helpers.drawing.layout import RUN_HEIGHT, WIDTH, run_axes, write_title
 from helpers.drawing.memory_panel import draw_memory
 from helpers.drawing.pair import draw_pair
-from helpers.drawing.pictures import RECORD_TYPE, Picture, alt_text, guess_words, in_time, numbers
-from helpers.drawing.sweeps import draw_sweep, sweep
+from helpers.drawing.pictures import Picture, alt_text
 from helpers.drawing.throughput_panel import draw_throughput
 from helpers.drawing.words import one_line
 from helpers.records import Guess, Run
-
-__all__ = [
-    "Picture",
-    "alt_text",
-    "before_after",
-    "draw_memory",
-    "draw_run",
-    "draw_sweep",
-    "draw_throughput",
-    "last_words",
-    "mimebundle",
-    "sweep",
-    "words_and_numbers",
-]
 
 _SHORTEST_CURVE = 0.1  # seconds
 
@@ -63,7 +49,7 @@ def last_words(run: Run) -> dict[str, Any]:
 
 def words_and_numbers(run: Run) -> dict[str, Any]:
     """Return the same without the figure."""
-    return {"text/plain": one_line(repr(run)), RECORD_TYPE: numbers(run)}
+    return {"text/plain": one_line(repr(run)), pictures.RECORD_TYPE: pictures.numbers(run)}
 
 
 @style.styled
@@ -72,7 +58,7 @@ def _draw_one(run: Run) -> Figure:
     left, right = run_axes(figure)
     draw_memory(run, ax=left)
     draw_throughput(run, ax=right)
-    ending = f"{one_line(run.ending)}, after {in_time(run.seconds)}"
-    subtitle = " | ".join(filter(None, [ending, guess_words(run)]))
-    write_title(figure, run.title, subtitle, 0.012, 0.988)
+    ending = f"{one_line(run.ending)}, after {pictures.in_time(run.seconds)}"
+    notes = [ending, pictures.warm_words(run), pictures.guess_words(run)]
+    write_title(figure, run.title, " | ".join(filter(None, notes)), 0.012, 0.988)
     return figure

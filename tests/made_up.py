@@ -15,33 +15,27 @@ def snapshot(seconds: float, anonymous_mib: float = 200, **others: Any) -> Snaps
     return replace(made, **others)
 
 
-def counted(seconds: float, samples_per_second: float = 1000, waiting: float = 0.25) -> Counters:
-    """Return the counters of a steady loop with ten batches a second."""
-    samples = int(samples_per_second * seconds)
-    return Counters(
-        samples,
-        int(10 * seconds),
-        samples * 1024,
-        waiting * seconds,
-        (1 - waiting) * seconds,
-        600,
-    )
+def counted(seconds: float, samples_per_second: float = 1000) -> Counters:
+    """Return the counters of a steady loop with ten batches a second, which waits a quarter."""
+    samples, batches = int(samples_per_second * seconds), int(10 * seconds)
+    return Counters(samples, batches, samples * 1024, 0.25 * seconds, 0.75 * seconds, 600)
 
 
 def finished_run(seconds: float = 10, samples_per_second: float = 1000, **others: Any) -> Run:
     """Return a run that read its data at a steady rate and finished."""
-    times = [seconds * step / 100 for step in range(101)]
     snapshots = tuple(
         snapshot(time, 210, counters=counted(time, samples_per_second), read_bytes=int(time * MIB))
-        for time in times
+        for time in (seconds * step / 100 for step in range(101))
     )
-    return replace(_run("steady", Outcome.FINISHED, seconds, snapshots), **others)
+    run = Run("steady", Outcome.FINISHED, seconds, GIB, "watcher", "PSS", "fork", snapshots)
+    return replace(run, **others)
 
 
 def killed_run(seconds: float = 2, **others: Any) -> Run:
     """Return a run that filled its 1 GiB budget before the first batch."""
     snapshots = tuple(snapshot(seconds * step / 20, 200 + 42 * step) for step in range(21))
-    return replace(_run("load everything", Outcome.KILLED, seconds, snapshots), **others)
+    how: dict[str, Any] = {"title": "load everything", "outcome": Outcome.KILLED}
+    return finished_run(seconds, **(how | {"snapshots": snapshots} | others))
 
 
 def by_the_kernel(run: Run, **others: Any) -> Run:
@@ -56,7 +50,3 @@ def by_the_kernel(run: Run, **others: Any) -> Run:
 def guess(value: float | None, unit: str) -> Guess:
     """Return a guess in that unit."""
     return Guess("How much?", unit, value)
-
-
-def _run(title: str, outcome: Outcome, seconds: float, snapshots: tuple[Snapshot, ...]) -> Run:
-    return Run(title, outcome, seconds, GIB, "watcher", "PSS", "fork", snapshots)

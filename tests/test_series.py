@@ -18,11 +18,7 @@ def test_thinning_keeps_the_peak_the_last_sample_and_the_order(peaks: list[int],
     assert kept[-1] is snapshots[-1]
     assert [s.seconds for s in kept] == sorted(s.seconds for s in kept)
     assert len(kept) <= 2 * most + 1
-
-
-def test_few_samples_are_all_kept() -> None:
-    snapshots = [snapshot(step) for step in range(50)]
-    assert thin(snapshots) == snapshots
+    assert len(kept) == len(snapshots) or len(snapshots) > 2 * most  # few are all kept
 
 
 def test_thinning_bit_by_bit_is_thinning_at_once() -> None:
@@ -41,15 +37,11 @@ def test_a_lone_sample_is_held_until_the_end() -> None:
     assert memory_curves([snapshot(0.0)], until=3).seconds.tolist() == [0, 3]
 
 
-def test_charged_bytes_are_absent_where_no_cgroup_told() -> None:
+def test_charged_bytes_are_absent_where_no_cgroup_told_and_may_be_missing_now_and_then() -> None:
     assert memory_curves([snapshot(0), snapshot(1)]).charged is None
-
-
-def test_charged_bytes_may_be_missing_now_and_then() -> None:
     charged = memory_curves([snapshot(0), snapshot(1, charged_bytes=7)]).charged
     assert charged is not None
-    assert np.isnan(charged[0])
-    assert charged[1] == 7
+    assert np.array_equal(charged, [np.nan, 7], equal_nan=True)
 
 
 @pytest.mark.parametrize(("processes", "misleads"), [(1, False), (5, True)])
@@ -58,15 +50,6 @@ def test_the_sum_of_rss_misleads_only_with_several_processes(
 ) -> None:
     snapshots = [snapshot(time, rss_bytes=2000 * MIB, processes=processes) for time in (0, 1)]
     assert memory_curves(snapshots).rss_misleads is misleads
-
-
-def test_a_steady_loop_has_a_steady_rate() -> None:
-    snapshots = [
-        snapshot(0.1 * n, counters=counted(0.1 * n, 1000, waiting=0.25)) for n in range(100)
-    ]
-    curves = throughput_curves(snapshots)
-    assert np.allclose(curves.rate[10:], 1000)
-    assert np.allclose(curves.waiting[10:], 0.25)
 
 
 def test_the_first_batch_is_no_spike() -> None:
@@ -81,10 +64,11 @@ def test_a_short_run_has_a_rate_all_the_same() -> None:
     assert np.allclose(throughput_curves(snapshots).rate[25:], 1000)
 
 
-def test_a_stall_shows_as_no_samples() -> None:
+def test_a_steady_loop_has_a_steady_rate_and_a_stall_shows_as_no_samples() -> None:
     snapshots = [snapshot(0.1 * n, counters=counted(min(0.1 * n, 5))) for n in range(100)]
     curves = throughput_curves(snapshots)
-    assert curves.rate[45] == pytest.approx(1000)
+    assert np.allclose(curves.rate[10:50], 1000)
+    assert np.allclose(curves.waiting[10:50], 0.25)
     assert curves.rate[-1] == 0
     assert np.isnan(curves.waiting[-1])
 

@@ -5,7 +5,6 @@ figures stay as they are. Colours come in pairs with a hatch, a line style or wo
 nothing is told by colour alone.
 """
 
-import io
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -37,6 +36,7 @@ KINDS: dict[str, dict[str, Any]] = {
 WAITING: dict[str, Any] = {"facecolor": "#e3a9cb", "edgecolor": "#8f4874", "hatch": ".."}
 
 BUDGET_LINE: dict[str, Any] = {"color": BUDGET, "linewidth": 2, "dashes": (6, 2), "zorder": 4.5}
+RATE_LINE: dict[str, Any] = {"color": RATE, "linewidth": 2.2}
 LINES: dict[str, dict[str, Any]] = {
     "RSS, summed": {"color": INK, "linewidth": 1.6, "linestyle": (0, (4, 2))},
     "charged by the kernel": {"color": INK, "linewidth": 1.8, "linestyle": (0, (1, 1.2))},
@@ -53,31 +53,19 @@ OUTCOME_COLOURS = {
 }
 
 _SETTINGS: dict[str, Any] = {
-    "axes.edgecolor": FAINT,
-    "axes.facecolor": "white",
-    "axes.grid": False,
-    "axes.labelcolor": INK,
-    "axes.labelsize": TEXT,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlecolor": INK,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 14,
-    "axes.titleweight": "bold",
-    "axes.unicode_minus": False,
-    "figure.facecolor": "white",
-    "font.family": ["DejaVu Sans"],
-    "font.size": TEXT,
-    "hatch.linewidth": 0.8,
-    "legend.fontsize": 13,
-    "legend.frameon": False,
-    "text.color": INK,
+    **dict.fromkeys(["axes.facecolor", "figure.facecolor"], "white"),
+    **dict.fromkeys(["axes.labelcolor", "axes.titlecolor", "text.color"], INK),
+    **dict.fromkeys(["xtick.color", "ytick.color"], INK),
+    **dict.fromkeys(["axes.labelsize", "axes.titlesize", "font.size"], TEXT),
+    **dict.fromkeys(["legend.fontsize", "xtick.labelsize", "ytick.labelsize"], 13),
+    **dict.fromkeys(["axes.grid", "axes.spines.right", "axes.spines.top"], False),
+    **dict.fromkeys(["axes.unicode_minus", "legend.frameon", "text.usetex"], False),
     "text.parse_math": False,  # a $ in a title is a dollar
-    "text.usetex": False,
-    "xtick.color": INK,
-    "xtick.labelsize": 13,
-    "ytick.color": INK,
-    "ytick.labelsize": 13,
+    "axes.edgecolor": FAINT,
+    "axes.titlelocation": "left",
+    "axes.titleweight": "bold",
+    "font.family": ["DejaVu Sans"],
+    "hatch.linewidth": 0.8,
 }
 
 
@@ -104,14 +92,6 @@ def new_axes(width: int = 560, height: int = 400) -> Axes:
     """Return Axes of their own, with room for the labels and a legend below."""
     figure = new_figure(width, height)
     return figure.add_axes((0.18, 0.26, 0.78, 0.62))
-
-
-def png(figure: Figure) -> bytes:
-    """Return a figure as a PNG file."""
-    canvas: Any = figure.canvas  # new_figure gave it one that draws pixels
-    stream = io.BytesIO()
-    canvas.print_png(stream)
-    return stream.getvalue()
 
 
 def pixels(figure: Figure) -> tuple[int, int]:

@@ -5,6 +5,7 @@ are a library for scripts as well.
 """
 
 import sys
+import weakref
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -23,7 +24,7 @@ class Place:
 
 def detect_place() -> Place:
     """Return what can be shown here and now."""
-    kernel = _kernel()
+    kernel = getattr(_shell(), "kernel", None)
     return Place(
         notebook=kernel is not None,
         # A front end that executes headless (nbclient, nbconvert) forbids input(): no one is there.
@@ -31,12 +32,6 @@ def detect_place() -> Place:
         terminal=sys.stderr is not None and sys.stderr.isatty(),  # None: Python without a console
         widgets=kernel is not None and find_spec("ipywidgets") is not None,
     )
-
-
-def _kernel() -> Any:
-    """Return the running Jupyter kernel, or None outside one."""
-    shell = _shell()
-    return None if shell is None else getattr(shell, "kernel", None)
 
 
 def _shell() -> Any:
@@ -49,6 +44,25 @@ def execution_count() -> int | None:
     """Return the number of the cell that runs now, or None outside IPython."""
     shell = _shell()
     return None if shell is None else int(shell.execution_count)
+
+
+class Drawn:
+    """Remembers which run a cell has shown: as its last expression it is not drawn again."""
+
+    def __init__(self) -> None:
+        self._shown: tuple[weakref.ref[Any], int | None] | None = None
+
+    def note(self, run: Any) -> None:
+        """Remember that the cell that runs now has shown the run."""
+        self._shown = weakref.ref(run), execution_count()
+
+    def here(self, run: Any) -> bool:
+        """Return whether it has shown this very one."""
+        of, cell = self._shown or (lambda: None, None)
+        return of() is run and cell == execution_count()
+
+
+DRAWN = Drawn()
 
 
 def click_reaches_a_busy_kernel() -> bool:

@@ -12,10 +12,10 @@ import numpy as np
 from helpers.drawing import figure_style as style
 from helpers.drawing.layout import RUN_HEIGHT, TITLE_PAD, WIDTH, run_axes, write_title
 from helpers.drawing.legend import name_kinds
-from helpers.drawing.memory_panel import Stack, frame_memory, line_names, memory_top
+from helpers.drawing.memory_panel import Stack, frame_memory, memory_top, thin_lines
 from helpers.drawing.png import encode_png
 from helpers.drawing.series import Memory, Thinned, Throughput, memory_curves, throughput_curves
-from helpers.drawing.throughput_panel import Waiting, add_strip, frame_rate, new_curve, rate_top
+from helpers.drawing.throughput_panel import Waiting, add_strip, frame_rate, rate_top
 from helpers.records import Snapshot
 from helpers.units import format_bytes, format_rate
 
@@ -62,7 +62,7 @@ class LiveFigure:
             self._memory_top = _HIGHER * memory_top(memory, self._budget)
         if rate_top(throughput) > self._rate_top:
             self._rate_top = _LONGER * rate_top(throughput)
-        self._lines = self._lines | set(line_names(memory))
+        self._lines = self._lines | set(thin_lines(memory))
         after = (self._end, self._memory_top, self._rate_top, self._lines)
         return before != after or self._background is None
 
@@ -84,12 +84,13 @@ class LiveFigure:
         canvas.draw()
         self._canvas, self._background = canvas, canvas.copy_from_bbox(figure.bbox)
         self._stack = Stack(self._left, sorted(self._lines))
-        self._rate, self._waiting = new_curve(self._right), Waiting(self._strip)
+        self._rate = self._right.plot([], [], **style.RATE_LINE)[0]
+        self._waiting = Waiting(self._strip)
         self.backgrounds_drawn += 1
 
     def _draw_memory(self, memory: Memory) -> None:
         self._stack.show(memory)
-        now = f": {format_bytes(memory.anonymous[-1])} anonymous" if memory.seconds.size else ""
+        now = f": {format_bytes(memory.kinds[0][-1])} anonymous" if memory.seconds.size else ""
         self._memory_title.set_text(f"Memory{now}")
         for artist in (*self._stack.kinds, self._budget_line, *self._stack.lines.values()):
             self._left.draw_artist(artist)

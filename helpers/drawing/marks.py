@@ -8,18 +8,18 @@ from matplotlib.patheffects import withStroke
 from matplotlib.text import Annotation
 
 from helpers.drawing import figure_style as style
+from helpers.drawing.pictures import BYTES_IN
 from helpers.records import Guess, Run
 
 _REACH = 1.4  # times a panel's upper end: a guess above it is an arrow
 _WHITE_EDGE = [withStroke(linewidth=3, foreground="white")]
-_BYTES_IN = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 
 def guessed_bytes(guess: Guess | None) -> float | None:
     """Return a guess that belongs to the memory axis, in bytes, else None."""
-    if guess is None or guess.value is None or guess.unit not in _BYTES_IN:
+    if guess is None or guess.value is None or guess.unit not in BYTES_IN:
         return None
-    return guess.value * _BYTES_IN[guess.unit]
+    return guess.value * BYTES_IN[guess.unit]
 
 
 def guessed_rate(guess: Guess | None) -> float | None:

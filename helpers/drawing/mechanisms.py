@@ -36,13 +36,13 @@ def draw_read_ahead(
     pages = "1 page" if window == 1 else f"{window:,} pages"
     was_read = f"the kernel reads {pages}, {format_bytes(read)}"
     ratio = f"{read / used:,.3g} times what is used" if read > used else "all of it is used"
-    ax = sketch.new_sketch(230)
+    figure, ax = sketch.new_sketch(230)
     sketch.heading(ax, "What is read for the rows in use")
     _draw_window(ax, -(-window // each), used / read, asked, f"{was_read}: {ratio}")
     cell = "One cell is one page" if each == 1 else f"One cell is {each:,} pages"
     sketch.write(ax, (20, 200), f"{cell} of {format_bytes(page_bytes)}.", fontsize=style.SMALL)
     alt = f"A file in pages of {format_bytes(page_bytes)}: {asked}; {was_read}: {ratio}."
-    return Picture(_figure(ax), alt)
+    return Picture(figure, alt)
 
 
 def _draw_window(ax: Axes, cells: int, share: float, asked: str, was_read: str) -> None:
@@ -50,10 +50,9 @@ def _draw_window(ax: Axes, cells: int, share: float, asked: str, was_read: str) 
     around, top, height = 4, 100, 50
     width = 960 / (cells + 2 * around)
     inside = range(around, around + cells)
-    looks = {True: sketch.PAGE_CACHE, False: sketch.PLAIN}
-    sketch.strip(
-        ax, (20, top), (960, height), cells + 2 * around, lambda cell: looks[cell in inside]
-    )
+    for cell in range(cells + 2 * around):
+        look = sketch.PAGE_CACHE if cell in inside else sketch.PLAIN
+        sketch.box(ax, (20 + cell * width, top), (width, height), look=look)
     wide = max(share * cells * width, 4)
     sketch.box(ax, (500 - wide / 2, top), (wide, height), look=sketch.ANONYMOUS)
     sketch.write(ax, (500, 48), asked, ha="center")
@@ -68,7 +67,7 @@ def draw_pickled_map(file_bytes: int, workers: int) -> Picture:
     count = f"{workers:,} workers" if workers > 1 else "1 worker"
     copied = f"{count}: {all_copies} of private copies"
     mapped = f"{count}, one page cache: {size}"
-    ax = sketch.new_sketch(260)
+    figure, ax = sketch.new_sketch(260)
     sketch.heading(ax, "The map is sent: by value")
     sketch.heading(ax, "The path is sent: each maps the file", 540)
     copies, main = _places(workers, 20), (165, 50)
@@ -84,7 +83,7 @@ def draw_pickled_map(file_bytes: int, workers: int) -> Picture:
     sketch.write(ax, (20, 220), copied, fontweight="bold")
     sketch.write(ax, (540, 220), mapped, fontweight="bold")
     alt = f"A map of a {size} file is sent to {copied}. The path is sent to {mapped}."
-    return Picture(_figure(ax), alt)
+    return Picture(figure, alt)
 
 
 def _places(workers: int, left: float) -> list[tuple[float, float]]:
@@ -102,8 +101,8 @@ def draw_double_charge(file_bytes: int, budget_bytes: int) -> Picture:
     steps = [
         Snapshot(read, read, min(read, budget_bytes - read), 0, 0, 1) for read in (0, full, array)
     ]
-    ax = sketch.new_sketch(260)
-    _draw_charge(_figure(ax), steps, budget_bytes)
+    figure, ax = sketch.new_sketch(260)
+    _draw_charge(figure, steps, budget_bytes)
     sketch.heading(ax, "What np.load is charged for while it reads")
     ends = f"The array ends at {format_bytes(file_bytes)}: it fits."
     if file_bytes > budget_bytes:
@@ -114,7 +113,7 @@ def draw_double_charge(file_bytes: int, budget_bytes: int) -> Picture:
     sketch.write(ax, (560, 122), "\n".join(filter(None, [turns, given])))
     sketch.write(ax, (560, 184), ends)
     alt = f"Each byte that np.load reads is charged twice. {turns} {given} {ends}"
-    return Picture(_figure(ax), " ".join(alt.split()))
+    return Picture(figure, " ".join(alt.split()))
 
 
 @style.styled
@@ -129,12 +128,6 @@ def _draw_charge(figure: Figure, steps: list[Snapshot], budget_bytes: int) -> No
     Stack(panel, ()).show(memory_curves(steps))
     sketch.write(panel, (0.84 * full, 1.56 * full), "in the page cache", va="center")
     sketch.write(panel, (0.6 * read, 0.25 * read), "in the array", va="center")
-
-
-def _figure(ax: Axes) -> Figure:
-    figure = ax.figure
-    assert isinstance(figure, Figure)
-    return figure
 
 
 def _check(**numbers: int) -> None:

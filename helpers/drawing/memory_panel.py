@@ -4,7 +4,7 @@ What stands still while an experiment runs (`frame_*`) is apart from what moves,
 view draws the first once and the second twice a second.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -22,61 +22,46 @@ from helpers.drawing.marks import (
     name_end,
     top_with_guess,
 )
-from helpers.drawing.series import Floats, Memory, band, last_second, memory_curves, thin
+from helpers.drawing.series import Floats, Memory, band, memory_curves, thin
 from helpers.drawing.ticks import scale_bytes, scale_time
-from helpers.records import Run, Snapshot
+from helpers.records import Run
 from helpers.units import format_bytes
 
 _TOO_SHORT = 0.12  # a run that fills less than this part of the time axis is drawn enlarged as well
 
 
 @style.styled
-def draw_memory(
-    seen: Run | Sequence[Snapshot],
-    budget_bytes: int | None = None,
-    ax: Axes | None = None,
-    *,
-    top: float = 0,
-    end: float = 0,
-) -> Axes:
-    """Draw memory over time, stacked by kind, against the budget line.
-
-    Takes a Run (its own budget, ending and guess are drawn) or snapshots with a budget in bytes.
-    `top` (bytes) and `end` (seconds) widen the axes, so that several panels can share them.
-    """
+def draw_memory(run: Run, ax: Axes | None = None) -> Axes:
+    """Draw memory over time, stacked by kind, against the budget line, with ending and guess."""
     ax = style.new_axes() if ax is None else ax
-    run = seen if isinstance(seen, Run) else None
-    curves = fill_memory(ax, seen, budget_bytes, top, end)
-    if run:
-        name_end(ax, run)
-    name_kinds(ax, line_names(curves), run.enforced_by if run else "")
-    panel_title(ax, memory_title(run) if run else "Memory", TITLE_PAD)
+    curves = fill_memory(ax, run)
+    name_end(ax, run)
+    name_kinds(ax, list(thin_lines(curves)), run.enforced_by)
+    panel_title(ax, memory_title(run), TITLE_PAD)
     return ax
 
 
-def fill_memory(
-    ax: Axes, seen: Run | Sequence[Snapshot], budget: int | None, top: float, end: float
-) -> Memory:
-    """Draw all that stands in a memory panel, but no words around it; return its curves."""
-    run, snapshots = (seen, seen.snapshots) if isinstance(seen, Run) else (None, seen)
-    budget = run.budget_bytes if run and budget is None else budget
-    if budget is None:
-        raise ValueError("snapshots do not know their budget: pass budget_bytes, or a Run")
-    curves = memory_curves(thin(snapshots), last_second(seen))
-    guess = guessed_bytes(run.guess) if run else None
-    end = max(end, last_second(seen))
-    free_side = 0 if last_second(seen) > end / 2 else 1  # where the curves leave room for words
-    top = max(top, memory_top(curves, budget, guess))
-    frame_memory(ax, budget, run.enforced_by if run else "", top, end, free_side)
-    Stack(ax, line_names(curves)).show(curves)
-    if run:
-        mark_end(ax, run, height=curves.last)
-        if snapshots and run.seconds < _TOO_SHORT * end:
-            _enlarge(ax, run, curves)
+def fill_memory(ax: Axes, run: Run, top: float = 0, end: float = 0) -> Memory:
+    """Draw all that stands in a memory panel, but no words around it; return its curves.
+
+    `top` (bytes) and `end` (seconds) widen the axes, so that several panels can share them.
+    """
+    curves, guess = memory_curves(thin(run.snapshots), run.seconds), guessed_bytes(run.guess)
+    end = max(end, run.seconds)
+    free_side = 0 if run.seconds > end / 2 else 1  # where the curves leave room for words
+    top = max(top, memory_top(curves, run.budget_bytes, guess))
+    frame_memory(ax, run.budget_bytes, run.enforced_by, top, end, free_side)
+    Stack(ax, thin_lines(curves)).show(curves)
+    mark_end(ax, run, height=curves.last)
+    if run.snapshots and run.seconds < _TOO_SHORT * end:
+        _enlarge(ax, run, curves)
     if guess is not None:
         mark_guess(ax, guess, format_bytes(guess), free_side)
-    if snapshots:
-        _mark_baseline(ax, snapshots[0].anonymous_bytes)
+    if run.baseline_anonymous_bytes >= 0.03 * top:  # lower it cannot be told from the axis
+        ax.axhline(
+            run.baseline_anonymous_bytes, color="white", linewidth=1.2, linestyle=":", zorder=3
+        )
+        label(ax, "Python and torch", run.baseline_anonymous_bytes, style.INK, discreet=True)
     return curves
 
 
@@ -123,17 +108,12 @@ class Stack:
         for kind, height in zip(self.kinds, curves.kinds, strict=True):
             kind.set_verts(band(curves.seconds, floor, floor + height))
             floor = floor + height
-        now, nothing = _lines(curves), np.full_like(floor, np.nan)
+        now, nothing = thin_lines(curves), np.full_like(floor, np.nan)
         for name, line in self.lines.items():
             line.set_data(curves.seconds, now.get(name, nothing))
 
 
-def line_names(curves: Memory) -> list[str]:
-    """Return which thin lines these curves deserve."""
-    return list(_lines(curves))
-
-
-def _lines(curves: Memory) -> dict[str, Floats]:
+def thin_lines(curves: Memory) -> dict[str, Floats]:
     """Return the RSS sum where it misleads, and what the cgroup charges where there is one."""
     lines = {}
     if curves.charged is not None:
@@ -158,10 +138,3 @@ def _enlarge(ax: Axes, run: Run, curves: Memory) -> None:
     corner.tick_params(labelsize=style.SMALL)
     corner.set_yticks([])
     corner.spines[:].set_visible(True)
-
-
-def _mark_baseline(ax: Axes, baseline_bytes: int) -> None:
-    if baseline_bytes < 0.03 * ax.get_ylim()[1]:
-        return  # too low to tell apart from the axis
-    ax.axhline(baseline_bytes, color="white", linewidth=1.2, linestyle=":", zorder=3)
-    label(ax, "Python and torch", baseline_bytes, style.INK, discreet=True)

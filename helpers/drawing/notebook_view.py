@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.display import display, update_display
 
-from helpers.drawing.drawn import DRAWN
-from helpers.drawing.front_end import click_reaches_a_busy_kernel
+from helpers.drawing.front_end import DRAWN, click_reaches_a_busy_kernel
 from helpers.records import Run, Snapshot
 
 if TYPE_CHECKING:  # matplotlib takes a second to import: the experiment starts first
@@ -53,7 +52,11 @@ class NotebookView:
         if self._clock() < self._next:
             return
         start = self._clock()
-        figure = self._figure = self._figure or self._new_figure()
+        if not self._figure:
+            from helpers.drawing.live_figure import LiveFigure
+
+            self._figure = LiveFigure(*self._about)
+        figure = self._figure
         backgrounds, started = figure.backgrounds_drawn, self._cpu_clock()
         self._show(figure.frame(snapshots), figure.size)
         if figure.backgrounds_drawn == backgrounds:  # a new one now and then is no reason to wait
@@ -62,16 +65,9 @@ class NotebookView:
         on_time = start - self._next < pause
         self._next = (self._next if on_time else start) + pause
 
-    def _new_figure(self) -> "LiveFigure":
-        from helpers.drawing.live_figure import LiveFigure
-
-        return LiveFigure(*self._about)
-
     def _show(self, png: bytes, size: tuple[int, int]) -> None:
-        bundle = {
-            "image/png": base64.b64encode(png).decode(),
-            "text/plain": "The experiment is running.",
-        }
+        image = base64.b64encode(png).decode()
+        bundle = {"image/png": image, "text/plain": "The experiment is running."}
         metadata = {"image/png": {"width": size[0], "height": size[1]}}  # so that nothing jumps
         if self._image is None:
             self._image = display(bundle, metadata=metadata, raw=True, display_id=True)
@@ -106,16 +102,16 @@ class StopButton:
 
     def show(self) -> None:
         """Show the button, or how to stop where there can be none."""
-        bundle = self._widget_bundle() if self._widgets else _text(f"To stop it, {_INTERRUPT}.")
-        self._output = display(bundle, raw=True, display_id=True)
+        words = f"To stop it, {_INTERRUPT}."
+        bundle = self._widget_bundle() if self._widgets else {"text/html": f"<p>{words}</p>"}
+        self._output = display({**bundle, "text/plain": words}, raw=True, display_id=True)
 
     def remove(self) -> None:
         """Leave nothing: a saved notebook could only say that the widget's model is not found."""
         if self._output is None:
             return
-        update_display(
-            {"text/plain": "", "text/html": ""}, raw=True, display_id=self._output.display_id
-        )
+        nothing = {"text/plain": "", "text/html": ""}
+        update_display(nothing, raw=True, display_id=self._output.display_id)
         for widget in (*self._box.children, self._box) if self._box else ():
             widget.close()
 
@@ -128,12 +124,8 @@ class StopButton:
         hint = f"{how} {_INTERRUPT}"  # always: VS Code has no subshell
         self._box = ipywidgets.HBox([button, ipywidgets.Label(hint)])
         bundle: dict[str, Any] = self._box._repr_mimebundle_()
-        return {**bundle, "text/plain": f"To stop it, {_INTERRUPT}."}
+        return bundle
 
     def _press(self, button: Any) -> None:
         self.pressed.set()
         button.description, button.disabled = "Stopping", True
-
-
-def _text(words: str) -> dict[str, str]:
-    return {"text/plain": words, "text/html": f"<p>{words}</p>"}

@@ -4,15 +4,14 @@ Memory stands above throughput, so that heights are compared across. The words a
 the budget and what was guessed stand at their lines.
 """
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from helpers.drawing import figure_style as style
 from helpers.drawing.layout import PAIR_HEIGHT, WIDTH, pair_axes, panel_title, write_title
 from helpers.drawing.legend import name_kinds_below
 from helpers.drawing.marks import guessed_bytes, guessed_rate
-from helpers.drawing.memory_panel import fill_memory, line_names, memory_title, memory_top
-from helpers.drawing.pictures import guess_words, in_time
+from helpers.drawing.memory_panel import fill_memory, memory_title, memory_top, thin_lines
+from helpers.drawing.pictures import guess_words, in_time, warm_words
 from helpers.drawing.series import memory_curves, thin, throughput_curves
 from helpers.drawing.throughput_panel import fill_rate, rate_title, rate_top
 from helpers.records import Outcome, Run
@@ -27,9 +26,11 @@ def draw_pair(runs: tuple[Run, Run]) -> Figure:
     lines: dict[str, None] = {}
     for column, run in enumerate(runs):
         above, below = pair_axes(figure, column)
-        lines |= dict.fromkeys(line_names(fill_memory(above, run, None, memory, end)))
-        _fill_throughput(below, run, rate, end)
+        lines |= dict.fromkeys(thin_lines(fill_memory(above, run, memory, end)))
         panel_title(above, memory_title(run), 6)
+        fill_rate(below, run, rate, end)
+        waiting = f", {run.waiting_share:.0%} waiting" if run.counters.samples else ""
+        panel_title(below, rate_title(run) + waiting, 6)
         above.tick_params(labelbottom=False, labelleft=column == 0)
         below.tick_params(labelleft=column == 0)
         left = column * 0.54 + 0.012
@@ -37,12 +38,6 @@ def draw_pair(runs: tuple[Run, Run]) -> Figure:
     holders = {run.enforced_by.split()[0] for run in runs}
     name_kinds_below(figure, list(lines), holders.pop() if len(holders) == 1 else "", 0.12)
     return figure
-
-
-def _fill_throughput(ax: Axes, run: Run, top: float, end: float) -> None:
-    fill_rate(ax, run, top, end)
-    waiting = f", {run.waiting_share:.0%} waiting" if run.counters.samples else ""
-    panel_title(ax, rate_title(run) + waiting, 6)
 
 
 def _memory_top(run: Run) -> float:
@@ -55,8 +50,9 @@ def _rate_top(run: Run) -> float:
 
 
 def _subtitle(run: Run) -> str:
-    """Return how a run ended, and a guess that has no line of its own."""
+    """Return how a run ended, why it was warm, and a guess that has no line of its own."""
     drawn = guessed_bytes(run.guess) is not None or guessed_rate(run.guess) is not None
     error = "" if run.outcome is Outcome.KILLED else run.error
     ending = f"{run.outcome} after {in_time(run.seconds)}"
-    return " | ".join(filter(None, [ending, "" if drawn else guess_words(run), error]))
+    guess = "" if drawn else guess_words(run)
+    return " | ".join(filter(None, [ending, warm_words(run), guess, error]))

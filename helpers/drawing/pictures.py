@@ -6,18 +6,23 @@ height from the metadata but no alternative text (jupyter/enhancement-proposals 
 
 import base64
 import html
-from dataclasses import dataclass
+import io
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from matplotlib.figure import Figure
 
 from helpers.drawing.figure_style import pixels
-from helpers.drawing.figure_style import png as png_of
 from helpers.drawing.words import one_line
 from helpers.records import Run
 from helpers.units import format_bytes, format_rate
 
+BYTES_IN = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 RECORD_TYPE = "application/vnd.larger-than-ram.run+json"
+_NUMBERS = """
+seconds budget_bytes enforced_by measure start_method baseline_anonymous_bytes peak_anonymous_bytes
+read_bytes samples_per_second waiting_share
+"""
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,10 @@ class Picture:
 
     def png(self) -> bytes:
         """Return the figure as a PNG file."""
-        return png_of(self.figure)
+        canvas: Any = self.figure.canvas  # new_figure gave it one that draws pixels
+        stream = io.BytesIO()
+        canvas.print_png(stream)
+        return stream.getvalue()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         del include, exclude  # IPython filters by them itself
@@ -66,9 +74,10 @@ def alt_text(run: Run) -> str:
         if run.counters.samples
         else "no batch was counted"
     )
-    guess = f" {words[0].upper()}{words[1:]}." if (words := guess_words(run)) else ""
+    notes = [warm_words(run), guess_words(run)]
+    more = "".join(f" {note[0].upper()}{note[1:]}." for note in notes if note)
     ending = f"{one_line(run.title, 300)}: {one_line(run.ending, 300)}"
-    return f"{ending}, after {in_time(run.seconds)}. {memory}; {loop}.{guess}"
+    return f"{ending}, after {in_time(run.seconds)}. {memory}; {loop}.{more}"
 
 
 def in_time(seconds: float) -> str:
@@ -78,6 +87,11 @@ def in_time(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.1f} s"
     return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def warm_words(run: Run) -> str:
+    """Return why a run that was to start cold did not, or nothing."""
+    return f"started warm: {one_line(run.why_not_cold, 300)}" if run.why_not_cold else ""
 
 
 def guess_words(run: Run) -> str:
@@ -91,38 +105,23 @@ def guess_words(run: Run) -> str:
 
 
 def _measured(run: Run, unit: str) -> str:
-    if unit in ("KiB", "MiB", "GiB", "TiB"):
+    if unit in BYTES_IN:
         return format_bytes(run.peak_anonymous_bytes)
     if unit == "samples/s":
         return format_rate(run.samples_per_second)
     if unit in ("s", "seconds"):
         return f"{run.seconds:.1f} {unit}"
-    return f"{run.counters.samples:,} samples" if unit == "samples" else ""
+    counted = {"samples": run.counters.samples, "batches": run.counters.batches}
+    return f"{counted[unit]:,} {unit}" if unit in counted else ""
 
 
 def numbers(run: Run) -> dict[str, Any]:
     """Return a run's numbers as JSON can hold them, so that a saved notebook carries its record."""
-    counters = run.counters
     return {
         "title": one_line(run.title),
         "outcome": run.outcome.value,
         "ending": one_line(run.ending),
-        "seconds": run.seconds,
-        "budget_bytes": run.budget_bytes,
-        "enforced_by": run.enforced_by,
-        "measure": run.measure,
-        "start_method": run.start_method,
-        "baseline_anonymous_bytes": run.baseline_anonymous_bytes,
-        "peak_anonymous_bytes": run.peak_anonymous_bytes,
-        "read_bytes": run.read_bytes,
-        "samples_per_second": run.samples_per_second,
-        "waiting_share": run.waiting_share,
-        "counters": {
-            "samples": counters.samples,
-            "batches": counters.batches,
-            "data_bytes": counters.data_bytes,
-            "waiting_seconds": counters.waiting_seconds,
-            "working_seconds": counters.working_seconds,
-            "expected_batches": counters.expected_batches,
-        },
+        "why_not_cold": one_line(run.why_not_cold),
+        **{name: getattr(run, name) for name in _NUMBERS.split()},
+        "counters": asdict(run.counters),
     }

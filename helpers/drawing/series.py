@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from helpers.records import Run, Snapshot
+from helpers.records import Snapshot
 
 Floats = npt.NDArray[np.float64]
-
-MOST_POINTS = 400  # about one for each pixel of a panel
 
 
 class Thinned:
@@ -20,9 +18,8 @@ class Thinned:
     lost. When there are too many spans, they are made twice as long.
     """
 
-    def __init__(self, most: int = MOST_POINTS) -> None:
-        self._most = most
-        self._span = 0.0
+    def __init__(self, most: int = 400) -> None:  # about one for each pixel of a panel
+        self._most, self._span = most, 0.0
         self._last: Snapshot | None = None
         self._kept: list[Snapshot] = []
 
@@ -32,23 +29,18 @@ class Thinned:
             self._last = snapshot
             self._place(snapshot)
             if len(self._kept) > 2 * self._most:
-                self._widen()
+                length = self._kept[-1].seconds - self._kept[0].seconds
+                self._span = max(2 * self._span, length / self._most, 1e-6)
+                kept, self._kept = self._kept, []
+                for one in kept:
+                    self._place(one)
 
     def _place(self, snapshot: Snapshot) -> None:
-        if not self._kept or not self._shares_span(self._kept[-1], snapshot):
+        before = self._kept[-1] if self._kept and self._span else None
+        if not before or before.seconds // self._span != snapshot.seconds // self._span:
             self._kept.append(snapshot)
-        elif snapshot.budgeted_bytes >= self._kept[-1].budgeted_bytes:
+        elif snapshot.budgeted_bytes >= before.budgeted_bytes:
             self._kept[-1] = snapshot
-
-    def _shares_span(self, one: Snapshot, other: Snapshot) -> bool:
-        return self._span > 0 and one.seconds // self._span == other.seconds // self._span
-
-    def _widen(self) -> None:
-        length = self._kept[-1].seconds - self._kept[0].seconds
-        self._span = max(2 * self._span, length / self._most, 1e-6)
-        kept, self._kept = self._kept, []
-        for snapshot in kept:
-            self._place(snapshot)
 
     @property
     def snapshots(self) -> list[Snapshot]:
@@ -58,25 +50,17 @@ class Thinned:
         return [*self._kept, self._last]
 
 
-def thin(snapshots: Sequence[Snapshot], most: int = MOST_POINTS) -> list[Snapshot]:
+def thin(snapshots: Sequence[Snapshot], most: int = 400) -> list[Snapshot]:
     """Return at most about twice `most` snapshots, with every peak and the last one among them."""
     thinned = Thinned(most)
     thinned.add(snapshots)
     return thinned.snapshots
 
 
-def last_second(seen: Run | Sequence[Snapshot]) -> float:
-    """Return where the time axis of a run, or of snapshots, has to end."""
-    if isinstance(seen, Run):
-        return seen.seconds
-    return seen[-1].seconds if seen else 0.0
-
-
 def band(x: Floats, low: Floats, high: Floats) -> list[Floats]:
     """Return the outline between two curves, as matplotlib's PolyCollection takes it."""
-    if not x.size:
-        return []
-    return [np.column_stack([np.append(x, x[::-1]), np.append(low, high[::-1])])]
+    outline = np.column_stack([np.append(x, x[::-1]), np.append(low, high[::-1])])
+    return [outline] if x.size else []
 
 
 @dataclass(frozen=True)
@@ -84,22 +68,10 @@ class Memory:
     """Bytes over seconds, one array for each kind; charged is None where no cgroup told."""
 
     seconds: Floats
-    anonymous: Floats
-    shared: Floats
-    file_backed: Floats
+    kinds: tuple[Floats, Floats, Floats]  # as they are stacked: anonymous, shared, file-backed
     rss: Floats
     charged: Floats | None
     processes: int  # at most
-
-    @property
-    def kinds(self) -> tuple[Floats, Floats, Floats]:
-        """Return the kinds in the order in which they are stacked."""
-        return self.anonymous, self.shared, self.file_backed
-
-    @property
-    def stack(self) -> Floats:
-        """Return the upper edge of the stack."""
-        return self.anonymous + self.shared + self.file_backed
 
     @property
     def last(self) -> float | None:
@@ -108,7 +80,7 @@ class Memory:
         Whoever looks while a process is taken down sees a part of its memory, or none: the highest
         of the last few snapshots with a process tells.
         """
-        alive = self.stack[self.anonymous > 0]
+        alive = np.sum(self.kinds, axis=0)[self.kinds[0] > 0]
         return float(alive[-3:].max()) if alive.size else None
 
     @property
@@ -119,7 +91,7 @@ class Memory:
     @property
     def top(self) -> float:
         """Return the highest point of the stack."""
-        return float(self.stack.max()) if self.seconds.size else 0.0
+        return float(np.sum(self.kinds, axis=0).max(initial=0))
 
 
 def memory_curves(snapshots: Sequence[Snapshot], until: float = 0) -> Memory:
@@ -129,12 +101,14 @@ def memory_curves(snapshots: Sequence[Snapshot], until: float = 0) -> Memory:
     charged = [s.charged_bytes for s in snapshots]
     known = any(value is not None for value in charged)
     return Memory(
-        seconds=np.array([s.seconds for s in snapshots], float),
-        anonymous=np.array([s.anonymous_bytes for s in snapshots], float),
-        shared=np.array([s.shared_bytes for s in snapshots], float),
-        file_backed=np.array([s.file_bytes for s in snapshots], float),
+        np.array([s.seconds for s in snapshots], float),
+        (
+            np.array([s.anonymous_bytes for s in snapshots], float),
+            np.array([s.shared_bytes for s in snapshots], float),
+            np.array([s.file_bytes for s in snapshots], float),
+        ),
         rss=np.array([s.rss_bytes for s in snapshots], float),
-        charged=np.array([np.nan if c is None else c for c in charged], float) if known else None,
+        charged=np.array(charged, float) if known else None,  # None becomes nan
         processes=max((s.processes for s in snapshots), default=0),
     )
 
@@ -150,7 +124,7 @@ class Throughput:
     @property
     def top(self) -> float:
         """Return the highest rate."""
-        return float(self.rate.max()) if self.rate.size else 0.0
+        return float(self.rate.max(initial=0))
 
 
 def throughput_curves(snapshots: Sequence[Snapshot], window: float = 0.5) -> Throughput:

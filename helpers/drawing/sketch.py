@@ -1,13 +1,13 @@
-"""What pictures of a mechanism are made of: boxes, strips of cells, arrows and words, in pixels.
+"""What pictures of a mechanism are made of: boxes, arrows and words, in pixels.
 
 A sketch is 1000 pixels wide; y runs downwards, as one reads. The looks are those of the figures:
 blue is anonymous memory, pale and hatched is page cache.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 
@@ -21,13 +21,14 @@ Place = tuple[float, float]
 
 
 @style.styled
-def new_sketch(height: int) -> Axes:
+def new_sketch(height: int) -> tuple[Figure, Axes]:
     """Return an empty sketch of so many pixels."""
-    ax = style.new_figure(WIDTH, height).add_axes((0, 0, 1, 1))
+    figure = style.new_figure(WIDTH, height)
+    ax = figure.add_axes((0, 0, 1, 1))
     ax.set_xlim(0, WIDTH)
     ax.set_ylim(height, 0)
     ax.set_axis_off()
-    return ax
+    return figure, ax
 
 
 @style.styled
@@ -46,15 +47,6 @@ def box(ax: Axes, at: Place, size: Place, words: str = "", look: dict[str, Any] 
     colour = "white" if look is ANONYMOUS else style.INK
     middle = (at[0] + size[0] / 2, at[1] + size[1] / 2)
     write(ax, middle, words, ha="center", va="center", color=colour, linespacing=1.3)
-
-
-def strip(
-    ax: Axes, at: Place, size: Place, cells: int, look_of: Callable[[int], dict[str, Any]]
-) -> None:
-    """Draw a strip of equal cells: pages of a file, rows of a chunk, places in a buffer."""
-    width = size[0] / cells
-    for cell in range(cells):
-        box(ax, (at[0] + cell * width, at[1]), (width, size[1]), look=look_of(cell))
 
 
 @style.styled

@@ -1,9 +1,9 @@
 """One number over several runs, as bars."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import ceil, floor, log10
 from textwrap import wrap
-from typing import Any
+from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -11,71 +11,89 @@ from matplotlib.ticker import NullLocator
 
 from helpers.drawing import figure_style as style
 from helpers.drawing.layout import WIDTH, panel_title
-from helpers.drawing.metrics import Metric, find_metric, metric_words
 from helpers.drawing.pictures import Picture
 from helpers.drawing.words import drawable, one_line
 from helpers.records import Run
+from helpers.units import format_bytes, format_rate
 
 _NAME_LETTERS = 30  # in each of the two lines that a bar's name may take
 _LOG_SPREAD = 1000  # between the shortest and longest bar; beyond it the axis is logarithmic
 
 
-@style.styled
-def draw_sweep(
-    runs: Sequence[Run],
-    metric: str | Metric = "samples/s",
-    ax: Axes | None = None,
-    *,
-    cures: Sequence[Run] = (),
-) -> Axes:
-    """Draw one bar for each run, the first on top, with its value at the bar's end.
+# What a bar can show: what it is called, the attribute of a Run, and how people read it.
+METRICS: dict[str, tuple[str, str, Callable[[float], str]]] = {
+    "samples/s": ("samples per second", "samples_per_second", format_rate),
+    "read amplification": (
+        "bytes read from the disk / bytes used",
+        "read_amplification",
+        "{:,.3g} x".format,
+    ),
+    "peak memory": ("most anonymous memory", "peak_anonymous_bytes", format_bytes),
+    "added memory": (
+        "most anonymous memory above the baseline",
+        "added_anonymous_bytes",
+        format_bytes,
+    ),
+    "largest worker": (
+        "anonymous memory of the largest worker",
+        "largest_worker_bytes",
+        format_bytes,
+    ),
+    "waiting": ("share of the time waiting for data", "waiting_share", "{:.0%}".format),
+    "seconds": ("seconds", "seconds", "{:,.3g} s".format),
+}
 
-    `metric` is one of METRICS or a Metric of your own. The axis is logarithmic when the values
-    spread over more than a thousand times. Where `cures` names some of the runs, their bars are
-    full and say "cure", and those of other finished runs are hollow.
+
+class Bar(NamedTuple):
+    """One run's: its name, how long it is, what stands at its end, and its look."""
+
+    title: str
+    value: float
+    words: str
+    look: dict[str, Any]
+
+
+def sweep(runs: Sequence[Run], metric: str = "samples/s", *, cures: Sequence[Run] = ()) -> Picture:
+    """Draw one number over several runs: a bar for each, the first on top, its value at its end.
+
+    `metric` is a name in METRICS. The axis is logarithmic when the values spread over more than a
+    thousand times. Where `cures` names some of the runs, as in `sweep([eager, mapped],
+    cures=[mapped])`, their bars are full and say "cure", and other finished runs' are hollow.
     """
-    _check_cures(runs, cures)
-    chosen = find_metric(metric)
-    ax = _new_figure(len(runs)).axes[0] if ax is None else ax
-    values = [chosen.of(run) for run in runs]
-    positive = [value for value in values if value is not None and value > 0]
-    log = bool(positive) and max(positive) > _LOG_SPREAD * min(positive)
-    start = min(positive) / 3 if log else 0.0
-    ax.set_xscale("log" if log else "linear")
-    for row, (run, value) in enumerate(zip(runs, values, strict=True)):
-        looks, note = _look(run, cures)
-        words = drawable(metric_words(chosen, value)) + note
-        _draw_bar(ax, row, (start, max(value or 0.0, start)), words, looks)
-    _finish_axes(ax, runs, start, max(positive, default=1.0), log)
-    panel_title(ax, drawable(chosen.name, 60) + (" (logarithmic)" if log else ""), 6)
-    return ax
-
-
-def sweep(
-    runs: Sequence[Run], metric: str | Metric = "samples/s", *, cures: Sequence[Run] = ()
-) -> Picture:
-    """Draw one number over several runs, as a picture with its numbers in words.
-
-    `cures` are those of the runs that are to stand out: `sweep([eager, mapped], cures=[mapped])`.
-    """
-    figure = _new_figure(len(runs))
-    draw_sweep(runs, metric, figure.axes[0], cures=cures)
-    chosen = find_metric(metric)
-    bars = [
-        f"{one_line(run.title, 100)}: {metric_words(chosen, chosen.of(run))}{_look(run, cures)[1]}"
-        for run in runs
-    ]
-    return Picture(
-        figure, one_line(f"Bars of {one_line(chosen.name, 60)}. {'; '.join(bars)}.", 5000)
-    )
-
-
-def _check_cures(runs: Sequence[Run], cures: Sequence[Run]) -> None:
+    if metric not in METRICS:
+        known = ", ".join(map(repr, METRICS))
+        raise ValueError(f"{metric!r} is not a metric: use one of {known}")
     for cure in cures:
         if not any(run is cure for run in runs):
             raise ValueError(
                 f"{one_line(repr(cure), 200)} is not among the runs: add it, or drop it"
             )
+    name, attribute, say = METRICS[metric]
+    bars = []
+    for run in runs:
+        uncounted = attribute == "samples_per_second" and not run.counters.samples
+        value = None if uncounted else getattr(run, attribute)
+        look, note = _look(run, cures)
+        words = ("nothing counted" if value is None else say(value)) + note
+        bars.append(Bar(run.title, value or 0.0, words, look))
+    told = "; ".join(f"{one_line(bar.title, 100)}: {bar.words}" for bar in bars)
+    return Picture(_draw(name, bars), one_line(f"Bars of {name}. {told}.", 5000))
+
+
+@style.styled
+def _draw(name: str, bars: Sequence[Bar]) -> Figure:
+    height = 110 + 52 * max(len(bars), 1)
+    figure = style.new_figure(WIDTH, height)
+    ax = figure.add_axes((0.37, 50 / height, 0.61, 1 - 95 / height))
+    positive = [bar.value for bar in bars if bar.value > 0]
+    log = bool(positive) and max(positive) > _LOG_SPREAD * min(positive)
+    start = min(positive) / 3 if log else 0.0
+    ax.set_xscale("log" if log else "linear")
+    for row, bar in enumerate(bars):
+        _draw_bar(ax, row, (start, max(bar.value, start)), bar)
+    _finish_axes(ax, bars, start, max(positive, default=1.0), log)
+    panel_title(ax, name + (" (logarithmic)" if log else ""), 6)
+    return figure
 
 
 def _look(run: Run, cures: Sequence[Run]) -> tuple[dict[str, Any], str]:
@@ -89,12 +107,10 @@ def _look(run: Run, cures: Sequence[Run]) -> tuple[dict[str, Any], str]:
     return {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0}, note
 
 
-def _draw_bar(
-    ax: Axes, row: int, ends: tuple[float, float], words: str, look: dict[str, Any]
-) -> None:
-    ax.barh(row, ends[1] - ends[0], left=ends[0], height=0.62, **look)
+def _draw_bar(ax: Axes, row: int, ends: tuple[float, float], bar: Bar) -> None:
+    ax.barh(row, ends[1] - ends[0], left=ends[0], height=0.62, **bar.look)
     ax.annotate(
-        words,
+        bar.words,
         (ends[1], row),
         xytext=(7, 0),
         textcoords="offset points",
@@ -104,17 +120,17 @@ def _draw_bar(
     )
 
 
-def _finish_axes(ax: Axes, runs: Sequence[Run], start: float, longest: float, log: bool) -> None:
+def _finish_axes(ax: Axes, bars: Sequence[Bar], start: float, longest: float, log: bool) -> None:
     """Name the bars, and leave room at the right for the words at the end of the longest."""
     room = max([text.get_window_extent().width for text in ax.texts], default=0) + 10
     part = 1 - min(room / ax.bbox.width, 0.7)  # of the axis, for the bars
     ax.set_xlim(start, start * (longest / start) ** (1 / part) if log else longest / part)
-    ax.set_ylim(max(len(runs), 1) - 0.4, -0.6)
+    ax.set_ylim(max(len(bars), 1) - 0.4, -0.6)
     names = [
-        "\n".join(wrap(drawable(run.title), _NAME_LETTERS, max_lines=2, placeholder="\u2026"))
-        for run in runs
+        "\n".join(wrap(drawable(bar.title), _NAME_LETTERS, max_lines=2, placeholder="\u2026"))
+        for bar in bars
     ]
-    ax.set_yticks(range(len(runs)), names)
+    ax.set_yticks(range(len(bars)), names)
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     ax.xaxis.set_minor_locator(NullLocator())
@@ -125,12 +141,3 @@ def _finish_axes(ax: Axes, runs: Sequence[Run], start: float, longest: float, lo
     else:
         ax.set_xticks([])  # every bar carries its value
         ax.spines["bottom"].set_visible(False)
-
-
-@style.styled
-def _new_figure(bars: int) -> Figure:
-    """Return a figure with one panel that leaves room for so many bars and their names."""
-    height = 110 + 52 * max(bars, 1)
-    figure = style.new_figure(WIDTH, height)
-    figure.add_axes((0.37, 50 / height, 0.61, 1 - 95 / height))
-    return figure

@@ -1,75 +1,65 @@
 """Samples per second over time, above a strip with the share of time spent waiting for data."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
-from matplotlib.lines import Line2D
 
 from helpers.drawing import figure_style as style
 from helpers.drawing.layout import TITLE_PAD, panel_title
 from helpers.drawing.marks import guessed_rate, mark_end, mark_guess, name_end, top_with_guess
-from helpers.drawing.series import Throughput, band, last_second, thin, throughput_curves
+from helpers.drawing.series import Throughput, band, thin, throughput_curves
 from helpers.drawing.ticks import scale_rate, scale_time
-from helpers.records import Run, Snapshot
+from helpers.records import Run
 from helpers.units import format_rate
 
 _STRIP = (0, -0.5, 1, 0.24)  # x, y, width, height, in parts of the panel above it
 
 
 @style.styled
-def draw_throughput(
-    seen: Run | Sequence[Snapshot], ax: Axes | None = None, *, top: float = 0, end: float = 0
-) -> Axes:
+def draw_throughput(run: Run, ax: Axes | None = None) -> Axes:
     """Draw samples per second and, in a strip below, the share of time waiting for data.
 
     Both come from the counters of `track`. Where nothing was counted the panel says so.
-    `top` (samples/s) and `end` (seconds) widen the axes, so that several panels can share them.
     """
     ax = style.new_axes() if ax is None else ax
-    strip = add_strip(ax, max(end, last_second(seen)))
-    curves = fill_rate(ax, seen, top, end)
-    if curves is None:
-        ax.set_yticks([])
-        strip.set_visible(False)
-    else:
+    strip = add_strip(ax, run.seconds)
+    curves = fill_rate(ax, run)
+    if run.counters.samples:
         ax.tick_params(labelbottom=False)
         Waiting(strip).show(curves)
-    if isinstance(seen, Run) and seen.counters.samples:
-        name_end(ax, seen)
-        name_strip(strip, f"waiting for data: {seen.waiting_share:.0%} of the time")
-    panel_title(ax, rate_title(seen), TITLE_PAD)
+        name_end(ax, run)
+        name_strip(strip, f"waiting for data: {run.waiting_share:.0%} of the time")
+    else:
+        ax.set_yticks([])
+        strip.set_visible(False)
+    panel_title(ax, rate_title(run), TITLE_PAD)
     return ax
 
 
-def fill_rate(
-    ax: Axes, seen: Run | Sequence[Snapshot], top: float, end: float
-) -> Throughput | None:
-    """Draw all that stands in a panel of rates, but no words around it. None: nothing counted."""
-    run, snapshots = (seen, seen.snapshots) if isinstance(seen, Run) else (None, seen)
-    curves = throughput_curves(thin(snapshots))
-    guess = guessed_rate(run.guess) if run else None
-    frame_rate(ax, max(top, rate_top(curves, guess)), max(end, last_second(seen)))
-    counted = bool(snapshots) and snapshots[-1].counters.samples > 0
-    if counted:
-        new_curve(ax).set_data(curves.seconds, curves.rate)
+def fill_rate(ax: Axes, run: Run, top: float = 0, end: float = 0) -> Throughput:
+    """Draw all that stands in a panel of rates, but no words around it; return its curves.
+
+    `top` (samples/s) and `end` (seconds) widen the axes, so that several panels can share them.
+    """
+    curves, guess = throughput_curves(thin(run.snapshots)), guessed_rate(run.guess)
+    frame_rate(ax, max(top, rate_top(curves, guess)), max(end, run.seconds))
+    if run.counters.samples:
+        ax.plot(curves.seconds, curves.rate, **style.RATE_LINE)
     else:
-        ended = run is not None and not run.finished
-        why = "No batch came before it ended." if ended else "Its loop does not use track(loader)."
+        why = "Its loop does not use track(loader)."
+        why = why if run.finished else "No batch came before it ended."
         ax.text(0.5, 0.5, why, transform=ax.transAxes, ha="center", va="center", color=style.FAINT)
     if guess is not None:
         mark_guess(ax, guess, format_rate(guess))
-    if run and counted:
+    if run.counters.samples:
         mark_end(ax, run)
-    return curves if counted else None
+    return curves
 
 
-def rate_title(seen: Run | Sequence[Snapshot]) -> str:
+def rate_title(run: Run) -> str:
     """Return what stands above a panel of rates."""
-    if isinstance(seen, Run) and seen.counters.samples:
-        return f"Throughput: {format_rate(seen.samples_per_second)}"
-    return "Throughput, samples/s"
+    known = f": {format_rate(run.samples_per_second)}" if run.counters.samples else ", samples/s"
+    return f"Throughput{known}"
 
 
 def rate_top(curves: Throughput, guess: float | None = None) -> float:
@@ -81,12 +71,6 @@ def frame_rate(ax: Axes, top: float, end: float) -> None:
     """Draw what stands still: the axes."""
     scale_rate(ax, top if top > 0 else 1)
     scale_time(ax, max(end, 1e-3))
-
-
-def new_curve(ax: Axes) -> Line2D:
-    """Return the curve of the rate, still empty."""
-    curve: Line2D = ax.plot([], [], color=style.RATE, linewidth=2.2)[0]
-    return curve
 
 
 def add_strip(ax: Axes, end: float) -> Axes:

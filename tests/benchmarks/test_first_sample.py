@@ -4,14 +4,12 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 
 import pytest
 from observed_loops import nothing
+from running import Does
 
 from helpers.experiment import run
-from helpers.live import NoView
-from helpers.records import Snapshot
 from helpers.running.warm_pool import pool
 
 pytestmark = pytest.mark.benchmark
@@ -19,22 +17,11 @@ ROUNDS = 5
 MOST_WARM, MOST_COLD = 1 / 4, 2.0  # of the time that importing torch takes in the same run
 
 
-class Stopwatch(NoView):
-    """Notes when the first snapshot came."""
-
-    def __init__(self) -> None:
-        self.came: float | None = None
-
-    def update(self, snapshots: Sequence[Snapshot]) -> None:
-        if snapshots and self.came is None:
-            self.came = time.monotonic()
-
-
 def seconds_to_the_first_sample() -> float:
     """Return the time from the call to the first snapshot; at the latest, its end."""
-    watch, started = Stopwatch(), time.monotonic()
-    run(nothing, view=watch)
-    return (watch.came or time.monotonic()) - started
+    came, started = list[float](), time.monotonic()
+    run(nothing, view=Does(lambda: came.append(time.monotonic())))
+    return [*came, time.monotonic()][0] - started
 
 
 def seconds_to_import_torch() -> float:
@@ -43,19 +30,15 @@ def seconds_to_import_torch() -> float:
     return time.monotonic() - started
 
 
-def warm() -> None:
-    pool.warm_up()
-    assert pool.waiting is not None
-    pool.waiting.wait_until_warm()
-
-
 def test_a_warm_spare_saves_the_import_of_torch_and_without_one_it_is_most_of_the_wait() -> None:
     times: dict[str, list[float]] = {"import": [], "cold": [], "warm": []}
     for _ in range(ROUNDS):  # in turns, so that all meet the same neighbours
         times["import"].append(seconds_to_import_torch())
         pool.clear()
         times["cold"].append(seconds_to_the_first_sample())
-        warm()
+        pool.warm_up()
+        assert pool.waiting is not None
+        pool.waiting.wait_until_warm()
         times["warm"].append(seconds_to_the_first_sample())
     imports, cold, warmed = (statistics.median(seconds) for seconds in times.values())
     sys.stdout.write(

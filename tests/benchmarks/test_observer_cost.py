@@ -13,12 +13,14 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
+from numpy.lib.format import open_memmap
 from observed_loops import bare_and_observed
 
 from helpers.drawing import notebook_view
 from helpers.drawing.notebook_view import NotebookView
 from helpers.experiment import run
-from helpers.records import Run, Snapshot
+from helpers.live import NoView
+from helpers.records import Snapshot
 from helpers.running.warm_pool import pool
 from helpers.units import format_bytes
 
@@ -30,7 +32,7 @@ PAIRS = 15
 MOST = 1.05
 
 
-class DrawsWhatIsNew:
+class DrawsWhatIsNew(NoView):
     """The notebook's own live view, which stands still when the watcher does."""
 
     def __init__(self, view: NotebookView) -> None:
@@ -41,21 +43,6 @@ class DrawsWhatIsNew:
             self.seen = len(snapshots)
             self.view.update(snapshots)
 
-    def finish(self, record: Run) -> None:
-        """Draw nothing: what it costs comes after the run."""
-
-    def stop_requested(self) -> bool:
-        return self.view.stop_requested()
-
-
-def zeros(path: Path, size: int) -> Path:
-    """Make a .npy file of zeros without writing them."""
-    header = {"descr": "<f4", "fortran_order": False, "shape": (size // 512, 128)}
-    with path.open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, header)
-        file.truncate(file.tell() + size)
-    return path
-
 
 @pytest.mark.parametrize("size", [64 * 2**20, 2 * 2**30])
 def test_watching_slows_an_epoch_by_at_most_a_twentieth(
@@ -65,7 +52,8 @@ def test_watching_slows_an_epoch_by_at_most_a_twentieth(
     shown: list[object] = []
     monkeypatch.setattr(notebook_view, "display", lambda *_, **__: type("H", (), {"display_id": 0}))
     monkeypatch.setattr(notebook_view, "update_display", lambda *words, **__: shown.append(words))
-    path, load = zeros(tmp_path / "rows.npy", size), psutil.getloadavg()[0]
+    path, load = tmp_path / "rows.npy", psutil.getloadavg()[0]
+    open_memmap(path, "w+", np.float32, (size // 512, 128))  # zeros, which nobody writes
     pool.warm_up()
     assert pool.waiting is not None
     view = DrawsWhatIsNew(NotebookView("an epoch", 2**30, "watcher", widgets=False))

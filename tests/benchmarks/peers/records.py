@@ -35,7 +35,6 @@ class Contestant:
     shown_in: str  # table, or figure, too
 
     def takes(self, case: Case) -> bool:
-        """Return whether it is measured under these conditions."""
         return case.cache in self.caches.split() and str(case.workers) in self.workers.split()
 
 
@@ -53,7 +52,6 @@ class Source:
 
     @property
     def mix_bytes_each(self) -> int:
-        """Return each worker's share of the memory."""
         return self.mix_bytes // max(1, self.workers)
 
     @property
@@ -75,7 +73,6 @@ class Timing:
 
     @property
     def rate(self) -> float:
-        """Return the rows per second."""
         return self.rows / self.seconds
 
 

@@ -16,7 +16,6 @@ REFERENCE = {"warm": "limit-fromfile", "cold": "limit-read", "limited": "limit-r
 
 
 def read_everybody() -> tuple[Contestant, ...]:
-    """Return all contestants, in the order of the table."""
     with Path(__file__).with_name("everybody.csv").open(newline="") as file:
         _, *lines = csv.reader(file)
     return tuple(Contestant(*line) for line in lines)

@@ -101,12 +101,10 @@ def begin(start: Callable[[], Iterable[Any]]) -> Iterator[Batch]:
 
 
 def read_arrays(rows: Any, labels: Any) -> Read:
-    """Return what reads both arrays, of whatever kind, at an index."""
     return lambda index: (rows[index], labels[index])
 
 
 def open_map(source: Source) -> Read:
-    """Return what reads memory maps."""
     return read_arrays(*(np.load(path, mmap_mode="r") for path in source.paths))
 
 
@@ -117,7 +115,6 @@ def made_rows(source: Source) -> Iterator[tuple[int, Any, Any]]:
 
 
 def write_arrays(source: Source, rows: Any, labels: Any) -> None:
-    """Fill arrays, of whatever kind, block by block."""
     for block in source.blocks:
         part = slice(block.start, block.stop)
         rows[part], labels[part] = source.recipe.rows(block), source.recipe.labels(block)

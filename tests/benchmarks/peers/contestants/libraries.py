@@ -34,7 +34,6 @@ def make_tensordict(source: Source) -> None:
 
 
 def tensordict(source: Source) -> Read:
-    """Return what reads a memory-mapped TensorDict with one index."""
     mapped = import_module("tensordict").TensorDict.load_memmap(str(source.folder))
     return lambda chosen: itemgetter("rows", "labels")(mapped[torch.from_numpy(chosen)])
 
@@ -50,7 +49,6 @@ def make_zarr(source: Source) -> None:
 
 
 def zarr(source: Source) -> Read:
-    """Return what reads chunks."""
     open_array = import_module("zarr").open_array
     return read_arrays(*(open_array(source.folder / name, mode="r") for name in ("rows", "labels")))
 
@@ -79,7 +77,6 @@ def make_parquet(source: Source) -> None:
 
 
 def parquet(source: Source) -> Read:
-    """Return what reads row groups."""
     file = import_module("pyarrow.parquet").ParquetFile(source.folder / "rows.parquet")
     size = len(source.blocks[0])
     return lambda part: _from_arrow(source, file.read_row_group(part.start // size))
@@ -166,7 +163,6 @@ def make_litdata(source: Source) -> None:
 
 
 def litdata(source: Source) -> Any:
-    """Return a loader over the chunks."""
     lib, size, workers = import_module("litdata"), source.batch_size, source.workers
     rows = lib.StreamingDataset(str(source.folder), shuffle=True, seed=source.seed)
     return lib.StreamingDataLoader(rows, batch_size=size, num_workers=workers)

@@ -28,7 +28,6 @@ def read(source: Source) -> Iterator[int]:
 
 
 def fromfile(source: Source) -> Iterator[int]:
-    """Read the file into a new array, as numpy does."""
     yield np.fromfile(source.paths[0], np.uint8).nbytes // source.recipe.row_bytes
 
 
@@ -94,7 +93,6 @@ def sampler(source: Source) -> Iterable[Batch]:
 
 
 def dataset(source: Source) -> Iterable[Batch]:
-    """Return a full shuffle of our datasets."""
     generator = torch.Generator().manual_seed(source.seed)
     order = RandomSampler(range(source.recipe.count), generator=generator)
     batches = BatchSampler(order, source.batch_size, drop_last=False)
@@ -109,7 +107,6 @@ def _open_dataset(source: Source) -> Labelled:
 
 
 def open_hdf5(source: Source) -> Read:
-    """Return what reads through h5py."""
     file = h5py.File(source.paths[0], "r")
     return read_arrays(file["rows"], file["labels"][:])  # a label by itself costs as much as a row
 
