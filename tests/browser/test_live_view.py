@@ -82,6 +82,9 @@ def test_a_guess_is_typed_into_a_field_and_shown_as_text_afterwards(
         lab.wait_for_cell(index)
     lab.cell(1).get_by_label("Your guess").click(timeout=60_000)
     lab.page.keyboard.type("1,500")
+    lab.page.keyboard.press("Enter")
+    lab.cell(1).get_by_text("1,500 is kept").wait_for(timeout=60_000)
+    lab.run("notebook:run-cell")  # the click has selected its cell
     lab.cell(1).get_by_text("1,500 is kept").wait_for(timeout=60_000)
     lab.select(2)
     lab.run("notebook:run-cell")
