@@ -13,12 +13,11 @@ import sys
 from importlib.util import find_spec
 from keyword import iskeyword
 from os import environ
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from helpers.cells.free_names import names_of
-from helpers.cells.lesson_folder import LessonFolder, make_folder, sweep
+from helpers.cells.lesson_folder import LessonFolder, sweep
 from helpers.cells.lesson_module import LessonModule
 from helpers.cells.sections import Arrangement, Section
 
@@ -39,7 +38,7 @@ class NotImportableError(Exception):
 
 def register(shell: Any) -> None:
     """Give a shell the %%importable magic, and remove what killed notebooks left behind."""
-    sweep(_working_folder())
+    sweep()
     if "importable" not in shell.magics_manager.magics["cell"]:  # a second call keeps the modules
         magic = ImportableMagic(shell)
         shell.register_magic_function(magic.run_cell, magic_kind="cell", magic_name="importable")
@@ -111,7 +110,7 @@ class ImportableMagic:
                     f"`%%importable my_{name}`"
                 )
             if self._folder is None:
-                self._folder = make_folder(_working_folder())
+                self._folder = LessonFolder()
                 sys.path.append(str(self._folder.path))  # children are given the same sys.path
             self._modules[name] = LessonModule(name, self._folder)
         return self._modules[name]
@@ -143,13 +142,6 @@ def module_name(user_ns: dict[str, Any]) -> str:
     )
     stem = re.split(r"[/\\:]", path)[-1].removesuffix(".ipynb")
     return re.sub(r"_+", "_", re.sub(r"\W", "_", f"lesson_{stem}", flags=re.ASCII)).strip("_")
-
-
-def _working_folder() -> Path:
-    try:
-        return Path.cwd()
-    except FileNotFoundError:  # it was removed while the notebook runs
-        return Path()  # where nothing is found and nothing can be made
 
 
 def _cell_id(shell: Any) -> str | None:

@@ -92,7 +92,7 @@ def execute(
         except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
             raise NotebookError(_describe(path, notebook, current.index, error), notebook) from None
         finally:
-            sweep(path.parent)  # a kernel with children is killed before it can tidy up
+            sweep()  # a kernel with children is killed before it can tidy up
     return notebook
 
 

@@ -32,4 +32,3 @@ def test_the_extension_brings_what_the_lessons_use(tmp_path: Path) -> None:
     assert bundle[RUN_TYPE]["outcome"] == "finished"
     # A pager's text stands below its cell, where it is saved.
     assert "Increment" in output_text(profiled)
-    assert not list(tmp_path.glob(".lesson_modules/*"))
