@@ -50,7 +50,7 @@ def test_a_reader_sees_the_loader_die_the_cure_live_and_stop_stops(
 ) -> None:
     failure, cure, evidence = (cell_number(lesson, tag) for tag in ("failure", "cure", "evidence"))
     lab = open_notebook(lesson)
-    lab.run_all()
+    lab.run()
     for cell in (failure, cure):  # how many frames depends on how fast the memory is filled
         lab.wait_for_frames(lab.cell(cell), 2, seconds=120)  # one while it runs, and the last
     lab.wait_for_cell(evidence, seconds=240)

@@ -54,7 +54,7 @@ def test_the_figure_moves_and_stop_ends_a_busy_cell(
     tmp_path: Path, open_notebook: Callable[[Path], Any]
 ) -> None:
     lab = open_notebook(_notebook(tmp_path / "live.ipynb", SHOW_RUNS, EXPERIMENT, "run"))
-    lab.run_all()
+    lab.run()
     cell = lab.cell(1)
     lab.wait_for_frames(cell, 4)
     cell.get_by_role("button", name="Stop").click()
