@@ -1,6 +1,5 @@
 """The checks of the exercises: each passes on the cure, and names each likely mistake."""
 
-import pickle
 import sys
 from pathlib import Path
 from typing import Any
@@ -93,7 +92,6 @@ MISTAKES = [
     (labels_are_right, wrong.RowsAlone, "`dataset[40]` is a ndarray: return (row, label)"),
     (labels_are_right, wrong.StubRow, "fill in `__getitem__`: it returns (row, label)"),
     (opens_lazily, wrong.LoadsEverything, "`self.values` holds 82 KiB after `__init__`"),
-    (opens_lazily, wrong.OpensMap, "`self.map` is open after `__init__`"),
     (opens_lazily, wrong.OpensMapAsArray, "`self.map` is open after `__init__`"),
     (opens_lazily, wrong.OpensFile, "`self.file` is open after `__init__`"),
     (opens_lazily, wrong.OpensHdf5, "`self.file` is open after `__init__`"),
@@ -104,7 +102,6 @@ MISTAKES = [
     (pickles_small, wrong.ForgetsThePath, "FileNotFoundError"),
     (pickles_small, wrong.EmptiesItself, "no attribute 'map', after pickling: change a copy"),
     (pickles_small, wrong.ForgetsItsLength, "no attribute 'length', after pickling"),
-    (rows_are_copies, wrong.ReturnsView, "share their memory"),
     (rows_are_copies, wrong.ReturnsNewView, "a view of the open file: return a copy"),
     (rows_are_copies, wrong.ReturnsTensorOfView, "share their memory"),
     (rows_are_copies, wrong.ReturnsTensorOfNewView, "the row is read-only: return a copy"),
@@ -129,12 +126,6 @@ def test_each_likely_mistake_is_named(data: Any, look: Any, dataset_class: type,
 # In a child, on a file of its own
 
 
-@pytest.fixture
-def little_time_and_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "SECONDS", 5)
-    monkeypatch.setattr(checks, "RAM_BUDGET", 2**29)
-
-
 @pytest.mark.parametrize("dataset_class", [Right, NpyDataset])
 def test_a_good_dataset_passes_in_a_child_and_needs_no_file(dataset_class: type) -> None:
     assert (
@@ -145,11 +136,9 @@ def test_a_good_dataset_passes_in_a_child_and_needs_no_file(dataset_class: type)
 @pytest.mark.parametrize(
     ("dataset_class", "hint"),
     [
-        (wrong.LoadsEverything, "the constructor reads 64 MiB of a file of 64 MiB"),
         (wrong.LoadsToCount, "the constructor reads 64 MiB of a file of 64 MiB"),
         (wrong.ComputesThroughTheMap, "MiB of a file of 64 MiB"),
         (wrong.CountsInPieces, "`len` reads 64 MiB of a file of 64 MiB"),
-        (wrong.LoadsAtFirstAccess, "the first access reads 64 MiB of a file of 64 MiB"),
         (wrong.LoadsForAll, "the first access reads 64 MiB of a file of 64 MiB"),
         (wrong.KeepsRows, "after 4,096 rows it holds"),
         (wrong.NeverEnds, "timed out: not finished after 5 s: is there a loop"),
@@ -161,21 +150,30 @@ def test_a_good_dataset_passes_in_a_child_and_needs_no_file(dataset_class: type)
     ],
 )
 def test_what_a_dataset_reads_keeps_and_does_to_the_process_is_seen(
-    little_time_and_room: None, dataset_class: type, hint: str
+    dataset_class: type, hint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(checks, "SECONDS", 5)
+    monkeypatch.setattr(checks, "RAM_BUDGET", 2**29)
     found = check_dataset(dataset_class, described(10**5))
     assert repr(found).startswith(f"not yet: {dataset_class.__name__}: ")
     assert hint in found.hint
 
 
-def test_data_of_32_mib_is_enough_to_see_what_is_read() -> None:
-    found = check_dataset(wrong.LoadsAtEveryAccess, described(2**14), rows_are_right)
-    assert "every access reads the whole file" in found.hint
-
-
-def test_memory_is_seen_where_no_property_has_looked() -> None:
-    found = check_dataset(wrong.LoadsForTheLastRow, described(10**5), rows_are_right)
-    assert "of memory: does it load all?" in found.hint
+@pytest.mark.parametrize(
+    ("dataset_class", "rows", "hint"),
+    [
+        (wrong.LoadsAtEveryAccess, 2**14, "every access reads the whole file"),  # 32 MiB
+        (
+            wrong.LoadsForTheLastRow,
+            10**5,
+            "of memory: does it load all?",
+        ),  # nobody looks
+    ],
+)
+def test_what_is_read_is_seen_in_little_data_and_in_all_of_it(
+    dataset_class: type, rows: int, hint: str
+) -> None:
+    assert hint in check_dataset(dataset_class, described(rows), rows_are_right).hint
 
 
 def test_what_the_child_cannot_import_is_asked_for_where_it_can() -> None:
@@ -190,7 +188,6 @@ def test_what_the_child_cannot_import_is_asked_for_where_it_can() -> None:
     [
         (None, "fill in the class"),
         (..., "fill in the class"),
-        (3, "fill in the class"),
         (np.zeros(3), "give the class itself, uncalled"),
     ],
 )
@@ -202,7 +199,6 @@ def test_a_class_that_is_not_there_yet_is_asked_for(stub: Any, hint: str) -> Non
     ("answer", "hint"),
     [
         (100.0, ""),
-        (104, ""),
         (np.float32(99), ""),
         (lambda: 100, ""),
         (None, "fill in your answer"),
@@ -237,13 +233,11 @@ def test_a_number_is_right_or_the_mistake_is_named(answer: Any, hint: str) -> No
         ("308,281,344 bytes", "B", ""),
         ("308 MB", "MiB", ""),
         (0.287, "B", "0.287 is right in GiB: give it in B"),
-        (0.287, "MiB", "0.287 is right in GiB: give it in MiB"),
         (308, "MiB", "308 is right in decimal MB: give it in MiB"),
         (0.308, "MiB", "0.308 is right in decimal GB: give it in MiB"),
         (308281344, "MiB", "is right in B: give it in MiB"),
         (308281344 * 8, "B", "is right in bits: give it in B"),
         ("294 MB", "MiB", "is too small"),
-        (-294, "MiB", "-294 is too small"),
         ("many MiB", "MiB", "'many MiB' is a str: give a number"),
         (np.float32(0.287), "MiB", "right in GiB"),
     ],
@@ -276,8 +270,3 @@ def test_a_check_shows_a_word_and_a_mark_and_escapes_what_it_says() -> None:
     assert "not yet" in shown
     assert "&lt;b&gt;: a &lt; b" in shown
     assert "✓ done" in Check("x")._repr_html_()
-
-
-def test_a_check_can_come_back_from_a_child_process() -> None:
-    found = Check("x", "hint")
-    assert pickle.loads(pickle.dumps(found)) == found

@@ -20,7 +20,6 @@ from IPython.core.interactiveshell import InteractiveShell
 from notebook_tools import execute, output_text
 from traitlets.config import Config
 
-from helpers.cells.free_names import names_of
 from helpers.cells.lesson_folder import LessonFolder, sweep
 from helpers.importable import module_name, register
 
@@ -117,9 +116,10 @@ def test_classes_of_other_cells_keep_their_identity(notebook: Notebook) -> None:
 def test_a_cell_run_again_stands_at_its_place_and_others_keep_their_lines(
     notebook: Notebook,
 ) -> None:
-    notebook.define("def f():\n    return 1")
-    notebook.define("def g():\n    return f()")
-    notebook.define("def f():\n    # a line more\n    return 2")
+    notebook.define("import math\ndef f():\n    return 1")
+    register(notebook.shell)  # again: it keeps what there is
+    notebook.define("import math\ndef g():\n    return f()")
+    notebook.define("import math\ndef f():\n    # a line more\n    return 2")
     text = notebook.file.read_text("utf-8")
     assert text.index("def f") < text.index("def g")
     assert "return 1" not in text
@@ -194,23 +194,11 @@ def test_future_imports_stand_in_any_cell(notebook: Notebook) -> None:
     assert inspect.getsourcelines(notebook.run("f"))[1] == 2003
 
 
-def test_a_module_can_be_named(notebook: Notebook) -> None:
-    notebook.run("%%importable second_module\nclass Here:\n    pass")
-    assert notebook.run("Here.__module__") == "second_module"
-
-
 def test_a_folder_that_was_cleaned_away_comes_back_whole(notebook: Notebook) -> None:
     notebook.define("A = 1")
     shutil.rmtree(notebook.file.parent)
     notebook.define("B = 2")
     assert notebook.in_a_child("lesson.A + lesson.B") == "3"
-
-
-def test_registering_twice_keeps_the_modules(notebook: Notebook) -> None:
-    notebook.define("A = 1")
-    register(notebook.shell)
-    notebook.define("B = A + 1")
-    assert notebook.in_a_child("lesson.B") == "2"
 
 
 # --- a cell that fails -------------------------------------------------------------------------
@@ -289,6 +277,7 @@ def test_a_name_that_only_the_notebook_has_is_refused_with_advice(
         "values = {x: x for x in (y for y in range(3))}",
         "class C:\n    x = 1\n    y = x\n    def f(self): return self.x",
         "def f():\n    return later\nlater = x = 1",
+        "def f():\n    return of_a_later_cell()",
         "import math as x\ndef f(): return x",
         "from __future__ import annotations\ndef f(a: x) -> x:\n    b: x = 1\n    return b",
         "def f():\n    a: x = 1\n    return a",
@@ -305,12 +294,6 @@ def test_a_name_that_only_the_notebook_has_is_refused_with_advice(
 def test_names_that_a_cell_makes_itself_raise_no_alarm(notebook: Notebook, source: str) -> None:
     notebook.run("x = 0")
     notebook.define(source)
-
-
-def test_a_name_that_nobody_has_yet_may_come_from_a_later_cell(notebook: Notebook) -> None:
-    notebook.define("def f():\n    return g()")
-    notebook.define("def g():\n    return 3")
-    assert notebook.run("f()") == 3
 
 
 @pytest.mark.parametrize(
@@ -355,9 +338,11 @@ def test_a_cell_that_cannot_be_written_says_where_and_what_to_do(notebook: Noteb
         ("class", "'class' is no module name"),
     ],
 )
-def test_a_module_name_that_cannot_be_is_refused(
+def test_a_module_can_be_named_as_nothing_else_is(
     notebook: Notebook, name: str, message: str
 ) -> None:
+    notebook.run("%%importable second_module\nclass Here:\n    pass")
+    assert notebook.run("Here.__module__") == "second_module"
     error = notebook.shell.run_cell(f"%%importable {name}\nx = 1").error_in_exec
     assert re.search(message, str(error))
 
@@ -379,14 +364,6 @@ def test_a_module_is_called_as_its_notebook(
     monkeypatch.setenv("JPY_SESSION_NAME", name)
     assert module_name({}) == expected
     assert module_name({"__vsc_ipynb_file__": "/x/from_code.ipynb"}) == "lesson_from_code"
-
-
-def test_names_are_told_apart_by_when_they_are_needed() -> None:
-    names = names_of("import math\nclass C(Base):\n    def f(self): return math.pi * scale")
-    assert names.defined == {"math", "C"}
-    assert names.imported == {"math"}
-    assert names.needed_at_once == {"Base"}
-    assert names.needed_later == {"scale"}
 
 
 # --- the folder --------------------------------------------------------------------------------

@@ -35,29 +35,18 @@ def widgets(asked: AskedGuess) -> tuple[Any, Any, Any]:
     return question, *row.children
 
 
-def test_a_field_keeps_the_number_as_it_is_typed(asked: AskedGuess) -> None:
-    _, field, answer = widgets(asked)
-    field.value = "1,5"
-    assert asked.value == 1.5
-    field.value = "1,500"
-    assert asked.value == 1500
-    assert answer.value == "MiB: 1,500 is kept"
-
-
-def test_a_field_that_holds_no_number_keeps_none_and_says_what_to_type(asked: AskedGuess) -> None:
-    _, field, answer = widgets(asked)
-    field.value = "12"
-    field.value = "many"
-    assert asked.value is None
-    assert "write a number" in answer.value
-    field.value = ""
-    assert answer.value == "MiB"
-
-
-def test_the_field_is_labelled_with_the_question_and_the_unit(asked: AskedGuess) -> None:
+def test_a_field_keeps_the_number_as_it_is_typed_or_says_what_to_type(asked: AskedGuess) -> None:
     question, field, answer = widgets(asked)
     assert question.value == field.tooltip == "How much memory will it take?"
     assert answer.value == "MiB"
+    for typed, kept, said in (
+        ("1,5", 1.5, "MiB: 1.5 is kept"),
+        ("1,500", 1500, "MiB: 1,500 is kept"),
+        ("many", None, "MiB: write a number, for example 250"),
+        ("", None, "MiB"),
+    ):
+        field.value = typed
+        assert (asked.value, answer.value) == (kept, said)
 
 
 def test_the_field_is_what_a_notebook_shows_first(asked: AskedGuess) -> None:
@@ -108,13 +97,8 @@ def test_what_is_no_guess_costs_no_run_and_is_named(
 ) -> None:
     assert take(given, "a run") is None
     assert capsys.readouterr().out.startswith(f"guess is {repr(given)[:20]}")
-
-
-def test_a_number_is_no_guess_where_nothing_was_asked(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(predictions, "_asked", {})
-    assert take(4, "a run") is None
+    predictions._asked.clear()
+    assert take(4, "a run") is None  # nothing was asked
     said = "guess is 4, and not drawn: predict(question, unit) makes one\n"
     assert capsys.readouterr().out == said
 
@@ -160,9 +144,7 @@ def test_without_a_field_a_line_says_what_to_type(
         ("12,5", 12.5),
         ("1,234,567", 1_234_567),
         ("1e3", 1000),
-        ("0", 0),
         ("", None),
-        ("-1", None),
         ("nan", None),
         ("inf", None),
         ("a lot", None),

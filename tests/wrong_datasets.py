@@ -124,7 +124,6 @@ class StopsAtWholeBatches(Right):
 # What they hold open, and how they travel
 
 LoadsEverything = _also("LoadsEverything", "values", np.load)
-OpensMap = _also("OpensMap", "map", _map)
 OpensMapAsArray = _also("OpensMapAsArray", "map", lambda path: np.asarray(_map(path)))
 OpensHdf5 = _also("OpensHdf5", "file", lambda path: h5py.File(path.with_suffix(".h5")))
 
@@ -166,7 +165,6 @@ class EmptiesItself(Right):
 
 # What they hand out
 
-ReturnsView = _but("ReturnsView", __getitem__=Right.view)
 ReturnsNewView = _but("ReturnsNewView", __getitem__=lambda self, i: _map(self.path)[i])
 ReturnsTensorOfView = _but(
     "ReturnsTensorOfView", __getitem__=lambda self, i: torch.from_numpy(np.asarray(self.view(i)))
@@ -246,13 +244,6 @@ RowsAlone = _but("RowsAlone", __getitem__=lambda self, i: np.array(self.view(i))
 LoadsAtEveryAccess = _but("LoadsAtEveryAccess", view=lambda self, i: np.load(self.path)[i])
 LoadsToCount = _also("LoadsToCount", "length", lambda path: len(np.load(path)))
 ComputesThroughTheMap = _also("ComputesThroughTheMap", "largest", lambda path: _map(path).max())
-
-
-class LoadsAtFirstAccess(Right):
-    def view(self, index: int) -> Any:
-        if self.map is None:
-            self.map = np.load(self.path)
-        return self.map[index]
 
 
 class LoadsForAll(Right):
