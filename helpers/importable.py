@@ -160,14 +160,7 @@ def _syntax_hint(error: SyntaxError, text: str) -> str | None:
             f"line {error.lineno}: `{line.strip()}` is a command of the notebook, not Python: "
             "move it to a cell without %%importable"
         )
-    try:
-        compile(text, "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-    except SyntaxError:
-        return None
-    return (
-        f"line {error.lineno}: `{line.strip()}` awaits while the module is imported: put it into "
-        "an async function, or into a cell without %%importable"
-    )
+    return None
 
 
 def _name_hint(name: str, value: object, own_module: str) -> str:

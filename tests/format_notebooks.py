@@ -5,7 +5,6 @@ and the same bytes every time. Then a difference between two versions is what wa
 """
 
 import argparse
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +15,6 @@ from nbformat.v4 import reads, writes
 from notebook_tools import all_notebooks
 
 _KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-_CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _MAGIC = "%%importable"
 
 
@@ -30,7 +28,6 @@ def canonical(text: str, *, path: Path) -> str:
         cells = [cell for cell in map(_cell, notebook.cells) if cell["source"]]
     except (ValueError, AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"{path} is not a notebook of nbformat 4: {error!r}") from None
-    _name(cells)
     metadata = {"kernelspec": _KERNEL, "language_info": {"name": "python"}}
     metadata |= _kept(notebook.metadata, "larger_than_ram")
     formatted = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
@@ -42,7 +39,7 @@ def _cell(cell: Any) -> dict[str, Any]:
     hidden = cell.metadata.get("jupyter", {}).get("source_hidden")
     kept: dict[str, Any] = {
         "cell_type": cell.cell_type,
-        "id": cell.get("id", ""),
+        "id": cell.id,
         "metadata": {
             **({"jupyter": {"source_hidden": True}} if hidden else {}),
             **_kept(cell.metadata, "tags"),
@@ -57,19 +54,6 @@ def _cell(cell: Any) -> dict[str, Any]:
 
 def _kept(mapping: Any, key: str) -> dict[str, Any]:
     return {key: mapping[key]} if mapping.get(key) else {}
-
-
-def _name(cells: list[dict[str, Any]]) -> None:
-    """Give every cell an id: its own if that is valid and not taken, else one from its place."""
-    taken: set[str] = set()
-    own = {cell["id"] for cell in cells}
-    for number, cell in enumerate(cells, start=1):
-        if not _CELL_ID.fullmatch(cell["id"]) or cell["id"] in taken:
-            wanted = f"cell-{number:02d}"
-            while wanted in own | taken:
-                wanted += "-more"
-            cell["id"] = wanted
-        taken.add(cell["id"])
 
 
 def _with_code_formatted(notebook: Any, path: Path) -> str:

@@ -139,18 +139,6 @@ def test_a_traceback_shows_the_line_of_the_cell(
     assert "raise KeyError('here')" in shown
 
 
-@pytest.mark.filterwarnings("ignore:distutils Version classes")
-def test_mprun_reads_the_lines_of_the_right_cell(
-    notebook: Notebook, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("distutils", reason="memory_profiler's %mprun needs it; setuptools has one")
-    notebook.define("VALUE = 1")
-    notebook.define("class Reads:\n    def __init__(self):\n        self.rows = bytes(2**20)")
-    notebook.run("%load_ext memory_profiler")
-    notebook.run("%mprun -T profile.txt -f Reads.__init__ Reads()")
-    assert "self.rows = bytes(2**20)" in (notebook.folder / "profile.txt").read_text("utf-8")
-
-
 def test_the_same_cell_with_other_names_replaces_itself_and_takes_the_old_names_back(
     notebook: Notebook,
 ) -> None:
@@ -303,10 +291,6 @@ def test_names_that_a_cell_makes_itself_raise_no_alarm(notebook: Notebook, sourc
         ("x = 1\nfiles = !ls", "line 3: `files = !ls` is a command of the notebook"),
         ("x = %timeit 1", "is a command of the notebook"),
         ("len?", "is a command of the notebook"),
-        (
-            "import asyncio\nawait asyncio.sleep(0)",
-            "line 3: .* awaits while the module is imported",
-        ),
         ("from math import *", r"line 2: .* import the names that this cell uses"),
     ],
 )
