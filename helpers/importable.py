@@ -82,9 +82,14 @@ class ImportableMagic:
             raise NotImportableError(problem) from None
         except SyntaxError as error:
             error.filename = name
-            hint = _syntax_hint(error, text)
+            line = text.splitlines()[error.lineno - 1] if error.lineno else ""
+            if _NOT_PYTHON.match(line):
+                raise NotImportableError(
+                    f"line {error.lineno}: `{line.strip()}` is a command of the notebook, not "
+                    "Python: move it to a cell without %%importable"
+                ) from None
             shown = self._shell.SyntaxTB.structured_traceback(type(error), error, [])
-            raise NotImportableError(hint or str(error), None if hint else shown) from None
+            raise NotImportableError(str(error), shown) from None
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
                 raise NotImportableError(
@@ -150,17 +155,6 @@ def _cell_id(shell: Any) -> str | None:
         return None
     cell_id = (shell.get_parent() or {}).get("metadata", {}).get("cellId")
     return cell_id if isinstance(cell_id, str) else None
-
-
-def _syntax_hint(error: SyntaxError, text: str) -> str | None:
-    """Return what to do about a cell that is right in a notebook but not in a module."""
-    line = text.splitlines()[error.lineno - 1] if error.lineno else ""
-    if _NOT_PYTHON.match(line):
-        return (
-            f"line {error.lineno}: `{line.strip()}` is a command of the notebook, not Python: "
-            "move it to a cell without %%importable"
-        )
-    return None
 
 
 def _name_hint(name: str, value: object, own_module: str) -> str:

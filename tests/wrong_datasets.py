@@ -91,7 +91,6 @@ RaisesNamedStub = _but(
     "RaisesNamedStub",
     __getitem__=lambda self, i: _raise(NotImplementedError("the line that opens")),
 )
-NextRow = _but("NextRow", view=lambda self, i: Right.view(self, (i + 1) % self.length))
 RowBefore = _but("RowBefore", view=lambda self, i: Right.view(self, (i - 1) % self.length))
 SameRow = _but("SameRow", view=lambda self, i: Right.view(self, 0))
 Scaled = _but("Scaled", __getitem__=lambda self, i: np.array(self.view(i)) / 2)
@@ -148,10 +147,6 @@ class OpensBesideItself(Right):
 KeepsMapInPickle = _but("KeepsMapInPickle", __getstate__=lambda self: self.__dict__)
 KeepsValuesInPickle = _also("KeepsValuesInPickle", "values", lambda path: np.load(path).tolist())
 KeepsHdf5InPickle = _but("KeepsHdf5InPickle", ReadsHdf5, __getstate__=lambda self: self.__dict__)
-ForgetsThePath = _but(
-    "ForgetsThePath",
-    __getstate__=lambda self: {**self.__dict__, "map": None, "path": Path("gone.npy")},
-)
 ForgetsItsLength = _but(
     "ForgetsItsLength", __getstate__=lambda self: {"path": self.path, "map": None}
 )
