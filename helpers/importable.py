@@ -13,12 +13,11 @@ import sys
 from importlib.util import find_spec
 from keyword import iskeyword
 from os import environ
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from helpers.cells.free_names import names_of
-from helpers.cells.lesson_folder import LessonFolder, make_folder, sweep
+from helpers.cells.lesson_folder import LessonFolder, sweep
 from helpers.cells.lesson_module import LessonModule
 from helpers.cells.sections import Arrangement, Section
 
@@ -39,7 +38,7 @@ class NotImportableError(Exception):
 
 def register(shell: Any) -> None:
     """Give a shell the %%importable magic, and remove what killed notebooks left behind."""
-    sweep(_working_folder())
+    sweep()
     if "importable" not in shell.magics_manager.magics["cell"]:  # a second call keeps the modules
         magic = ImportableMagic(shell)
         shell.register_magic_function(magic.run_cell, magic_kind="cell", magic_name="importable")
@@ -83,9 +82,14 @@ class ImportableMagic:
             raise NotImportableError(problem) from None
         except SyntaxError as error:
             error.filename = name
-            hint = _syntax_hint(error, text)
+            line = text.splitlines()[error.lineno - 1] if error.lineno else ""
+            if _NOT_PYTHON.match(line):
+                raise NotImportableError(
+                    f"line {error.lineno}: `{line.strip()}` is a command of the notebook, not "
+                    "Python: move it to a cell without %%importable"
+                ) from None
             shown = self._shell.SyntaxTB.structured_traceback(type(error), error, [])
-            raise NotImportableError(hint or str(error), None if hint else shown) from None
+            raise NotImportableError(str(error), shown) from None
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
                 raise NotImportableError(
@@ -111,7 +115,7 @@ class ImportableMagic:
                     f"`%%importable my_{name}`"
                 )
             if self._folder is None:
-                self._folder = make_folder(_working_folder())
+                self._folder = LessonFolder()
                 sys.path.append(str(self._folder.path))  # children are given the same sys.path
             self._modules[name] = LessonModule(name, self._folder)
         return self._modules[name]
@@ -145,37 +149,12 @@ def module_name(user_ns: dict[str, Any]) -> str:
     return re.sub(r"_+", "_", re.sub(r"\W", "_", f"lesson_{stem}", flags=re.ASCII)).strip("_")
 
 
-def _working_folder() -> Path:
-    try:
-        return Path.cwd()
-    except FileNotFoundError:  # it was removed while the notebook runs
-        return Path()  # where nothing is found and nothing can be made
-
-
 def _cell_id(shell: Any) -> str | None:
     """Return the id of the running cell where the front end tells it, as JupyterLab does."""
     if not hasattr(shell, "get_parent"):  # IPython in a terminal
         return None
     cell_id = (shell.get_parent() or {}).get("metadata", {}).get("cellId")
     return cell_id if isinstance(cell_id, str) else None
-
-
-def _syntax_hint(error: SyntaxError, text: str) -> str | None:
-    """Return what to do about a cell that is right in a notebook but not in a module."""
-    line = text.splitlines()[error.lineno - 1] if error.lineno else ""
-    if _NOT_PYTHON.match(line):
-        return (
-            f"line {error.lineno}: `{line.strip()}` is a command of the notebook, not Python: "
-            "move it to a cell without %%importable"
-        )
-    try:
-        compile(text, "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-    except SyntaxError:
-        return None
-    return (
-        f"line {error.lineno}: `{line.strip()}` awaits while the module is imported: put it into "
-        "an async function, or into a cell without %%importable"
-    )
 
 
 def _name_hint(name: str, value: object, own_module: str) -> str:

@@ -4,11 +4,12 @@ import ast
 import io
 import tokenize
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from notebook_tools import python_source
 
-from helpers.cells.free_names import names_of
+from helpers.cells.free_names import Names, names_of
 
 
 class SwapError(Exception):
@@ -22,9 +23,12 @@ class Piece:
     text: str
     first: int  # line, from 0
     end: int
-    defines: frozenset[str]
-    needs: frozenset[str]
+    names: Names
     is_definition: bool
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return self.names.needed_at_once | self.names.needed_later
 
 
 def top_level(cell: Any) -> list[tuple[ast.stmt, str]]:
@@ -42,22 +46,13 @@ def _first(node: ast.stmt) -> int:
 
 def pieces_of(cell: Any) -> list[Piece]:
     """Return the top-level statements of a cell; none for a cell without code."""
-    if cell.cell_type != "code":
-        return []
-    pieces = []
-    for node, text in top_level(cell):
-        names = names_of(text)
-        pieces.append(
-            Piece(
-                text=text,
-                first=_first(node),
-                end=node.end_lineno or node.lineno,
-                defines=names.defined,
-                needs=names.needed_at_once | names.needed_later,
-                is_definition=isinstance(node, ast.ClassDef | ast.FunctionDef),
-            )
+    definition = ast.ClassDef | ast.FunctionDef
+    return [
+        Piece(
+            text, _first(node), node.end_lineno or 0, names_of(text), isinstance(node, definition)
         )
-    return pieces
+        for node, text in (top_level(cell) if cell.cell_type == "code" else ())
+    ]
 
 
 def replace_definition(
@@ -78,25 +73,26 @@ def replace_definition(
 
 
 def _definition(pieces: list[list[Piece]], name: str) -> tuple[int, Piece]:
-    for place, of_cell in enumerate(pieces):
-        for piece in of_cell:
-            if piece.is_definition and name in piece.defines:
-                return place, piece
+    for place, piece in ((place, piece) for place, cell in enumerate(pieces) for piece in cell):
+        if piece.is_definition and name in piece.names.defined:
+            return place, piece
     raise SwapError(f"no class or function {name} is defined before the evidence")
 
 
 def _carried(new: Piece, place: int, pieces: list[list[Piece]]) -> list[str]:
     """Return what a definition needs and what is not there yet at an earlier place."""
-    there = {name for of_cell in pieces[: place + 1] for piece in of_cell for name in piece.defines}
-    later = [piece for of_cell in pieces[place + 1 :] for piece in of_cell]
+    there = {
+        name for of_cell in pieces[: place + 1] for piece in of_cell for name in piece.names.defined
+    }
+    later = [*chain.from_iterable(pieces[place + 1 :])]
     carried: list[Piece] = []
     wanted = set(new.needs) - there
     while wanted:
         name = wanted.pop()
-        piece = next((p for p in later if name in p.defines), None)
-        if piece is not None and piece not in carried and piece != new:
-            carried.append(piece)
-            wanted |= piece.needs - there
+        found = next((piece for piece in later if name in piece.names.defined), None)
+        if found is not None and found not in carried and found != new:
+            carried.append(found)
+            wanted |= found.needs - there
     return [piece.text for piece in later if piece in carried]
 
 

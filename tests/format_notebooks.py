@@ -5,20 +5,17 @@ and the same bytes every time. Then a difference between two versions is what wa
 """
 
 import argparse
-import json
-import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from nbformat.notebooknode import from_dict
+from nbformat.v4 import reads, writes
 from notebook_tools import all_notebooks
 
 _KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-_CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _MAGIC = "%%importable"
-
-Notebook = dict[str, Any]
 
 
 def canonical(text: str, *, path: Path) -> str:
@@ -27,93 +24,57 @@ def canonical(text: str, *, path: Path) -> str:
     Raises ValueError when it is no notebook, or when a code cell does not parse.
     """
     try:
-        notebook = json.loads(text)
-        cells = [_cell(cell) for cell in notebook["cells"]]
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        notebook = reads(text)
+        cells = [cell for cell in map(_cell, notebook.cells) if cell["source"]]
+    except (ValueError, AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"{path} is not a notebook of nbformat 4: {error!r}") from None
-    _name([cell for cell in cells if cell["source"]])
-    formatted = {
-        "cells": [cell for cell in cells if cell["source"]],
+    metadata = {"kernelspec": _KERNEL, "language_info": {"name": "python"}}
+    metadata |= _kept(notebook.metadata, "larger_than_ram")
+    formatted = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+    return _with_code_formatted(from_dict(formatted), path)
+
+
+def _cell(cell: Any) -> dict[str, Any]:
+    """Return a cell with what stays of it."""
+    hidden = cell.metadata.get("jupyter", {}).get("source_hidden")
+    kept: dict[str, Any] = {
+        "cell_type": cell.cell_type,
+        "id": cell.id,
         "metadata": {
-            "kernelspec": _KERNEL,
-            "language_info": {"name": "python"},
-            **_kept(notebook.get("metadata", {}), "larger_than_ram"),
+            **({"jupyter": {"source_hidden": True}} if hidden else {}),
+            **_kept(cell.metadata, "tags"),
         },
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-    return _dump(_with_code_formatted(formatted, path))
-
-
-def _cell(cell: Notebook) -> Notebook:
-    """Return a cell with what stays of it. Its source is one string until the end."""
-    source = cell["source"]
-    kept: Notebook = {
-        "cell_type": cell["cell_type"],
-        "id": cell.get("id", ""),
-        "metadata": _cell_metadata(cell.get("metadata", {})),
-        "source": ("".join(source) if isinstance(source, list) else source).strip("\n"),
+        "source": cell.source.strip("\n"),
         **_kept(cell, "attachments"),
     }
-    if cell["cell_type"] == "code":
+    if cell.cell_type == "code":
         kept |= {"execution_count": None, "outputs": []}
     return kept
 
 
-def _cell_metadata(metadata: Notebook) -> Notebook:
-    hidden = {"source_hidden": True} if metadata.get("jupyter", {}).get("source_hidden") else None
-    return {
-        key: value
-        for key, value in (("jupyter", hidden), *_kept(metadata, "tags").items())
-        if value
-    }
-
-
-def _kept(mapping: Notebook, key: str) -> Notebook:
+def _kept(mapping: Any, key: str) -> dict[str, Any]:
     return {key: mapping[key]} if mapping.get(key) else {}
 
 
-def _name(cells: list[Notebook]) -> None:
-    """Give every cell an id: its own if that is valid and not taken, else one from its place."""
-    taken: set[str] = set()
-    own = {cell["id"] for cell in cells}
-    for number, cell in enumerate(cells, start=1):
-        if not _CELL_ID.fullmatch(cell["id"]) or cell["id"] in taken:
-            wanted = f"cell-{number:02d}"
-            while wanted in own | taken:
-                wanted += "-more"
-            cell["id"] = wanted
-        taken.add(cell["id"])
-
-
-def _with_code_formatted(notebook: Notebook, path: Path) -> Notebook:
+def _with_code_formatted(notebook: Any, path: Path) -> str:
     """Let ruff format the code. It skips cells with a magic it does not know: ours steps aside."""
     first_lines = []
-    for cell in notebook["cells"]:
-        first, _, rest = cell["source"].partition("\n")
-        is_ours = cell["cell_type"] == "code" and first.split()[0] == _MAGIC
+    for cell in notebook.cells:
+        first, _, rest = cell.source.partition("\n")
+        is_ours = cell.cell_type == "code" and first.split()[0] == _MAGIC
         first_lines.append(f"{first.rstrip()}\n" if is_ours else "")
         if is_ours:
-            cell["source"] = rest.strip("\n")
+            cell.source = rest.strip("\n")
     command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(path.resolve()), "-"]
     done = subprocess.run(
-        command, input=_dump(notebook), capture_output=True, text=True, check=False
+        command, input=writes(notebook), capture_output=True, text=True, check=False
     )
     if done.returncode:
         raise ValueError(f"{path}: {done.stderr.strip()}")
-    formatted: Notebook = json.loads(done.stdout)
-    for cell, first_line in zip(formatted["cells"], first_lines, strict=True):
-        cell["source"] = first_line + "".join(cell["source"])
-    return formatted
-
-
-def _dump(notebook: Notebook) -> str:
-    """Return the text as nbformat and JupyterLab write it."""
-    cells = [
-        {**cell, "source": cell["source"].splitlines(keepends=True)} for cell in notebook["cells"]
-    ]
-    whole = {**notebook, "cells": cells}
-    return json.dumps(whole, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    formatted = reads(done.stdout)
+    for cell, first_line in zip(formatted.cells, first_lines, strict=True):
+        cell.source = first_line + cell.source
+    return str(writes(formatted)) + "\n"
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,7 +1,6 @@
 """Execute notebooks and read what they show. Shared by `make run` and the tests."""
 
 import os
-import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -59,7 +58,6 @@ def execute(
     view: str = "end",
     data: Path | None = None,
     timeout: float | None = 600,
-    allow_errors: bool = False,
 ) -> Any:
     """Execute a notebook, or a variant of it given as `notebook`, and return it with its outputs.
 
@@ -76,33 +74,23 @@ def execute(
     client = NotebookClient(
         notebook,
         timeout=timeout,
-        allow_errors=allow_errors,
         kernel_name="python3",
         extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(path.parent)}},
         # No folder of kernels to look in: what is left is the Python that runs this.
         config=Config({"KernelSpecManager": {"kernel_dirs": []}}),
     )
-    current = _Position()
-    client.on_cell_start = current.move
+    started: list[int] = [0]
+    client.on_cell_start = lambda cell, cell_index: started.append(cell_index)
     with TemporaryDirectory() as settings:  # the reader's own IPython settings stay out of it
         env = os.environ | {name: value for name, value in chosen.items() if value is not None}
         try:
             client.execute(env=env | {"IPYTHONDIR": settings})
         except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
-            raise NotebookError(_describe(path, notebook, current.index, error), notebook) from None
+            raise NotebookError(_describe(path, notebook, started[-1], error), notebook) from None
         finally:
-            sweep(path.parent)  # a kernel with children is killed before it can tidy up
+            sweep()  # a kernel with children is killed before it can tidy up
     return notebook
-
-
-class _Position:
-    """Where a notebook is: the index of its running cell."""
-
-    index = 0
-
-    def move(self, cell: Any, cell_index: int) -> None:
-        self.index = cell_index
 
 
 def _describe(path: Path, notebook: Any, index: int, error: Exception) -> str:
@@ -110,20 +98,12 @@ def _describe(path: Path, notebook: Any, index: int, error: Exception) -> str:
     cell = notebook.cells[index]
     number = sum(cell.cell_type == "code" for cell in notebook.cells[: index + 1])
     if isinstance(error, CellExecutionError):
-        reason = f"{error.ename}: {error.evalue}" if error.evalue else _failed_line(cell, error)
+        reason = f"{error.ename}: {error.evalue}"
     elif isinstance(error, CellTimeoutError):
         reason = str(error).splitlines()[0]
     else:
         reason = f"the kernel died: {error}"
     return f"{path.name}, code cell {number} (`{first_line(cell)}`): {reason}"
-
-
-def _failed_line(cell: Any, error: CellExecutionError) -> str:
-    """Return the line of the cell that raised: a bare assertion has no message of its own."""
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", error.traceback)
-    lines = cell.source.splitlines()
-    numbers = [int(number) for number in re.findall(r"^-+> (\d+) ", plain, re.MULTILINE)]
-    return f"{error.ename} in `{lines[numbers[0] - 1].strip()}`" if numbers else error.ename
 
 
 def first_line(cell: Any) -> str:

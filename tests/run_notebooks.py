@@ -6,20 +6,12 @@ Leaves the executed notebooks and their HTML in build/. Ends with 1 if a cell fa
 import argparse
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import nbformat
 from nbconvert import HTMLExporter
-from notebook_tools import (
-    NotebookError,
-    all_notebooks,
-    code_cells,
-    execute,
-    runs_shown,
-    tagged,
-)
+from notebook_tools import NotebookError, all_notebooks, code_cells, execute, runs_shown, tagged
 
 from helpers.units import format_bytes
 
@@ -27,34 +19,12 @@ BUILD = Path(__file__).resolve().parents[1] / "build"
 _HEADINGS = ("lesson", "failure seen", "cure seen", "seconds", "peak memory")
 
 
-@dataclass(frozen=True)
-class Seen:
-    """What one lesson showed."""
-
-    lesson: str
-    failure: str
-    cure: str
-    seconds: float
-    peak_bytes: int  # anonymous memory of the worst experiment
-    error: str = ""
-
-    def row(self) -> tuple[str, ...]:
-        """Return the lesson's row of the table."""
-        peak = format_bytes(self.peak_bytes) if self.peak_bytes else "-"
-        return (self.lesson, self.failure, self.cure, f"{self.seconds:.0f}", peak)
-
-
-def seen_in(lesson: str, notebook: Any, *, seconds: float, error: str = "") -> Seen:
-    """Read from an executed notebook what was seen."""
+def row_of(lesson: str, notebook: Any, seconds: float) -> tuple[str, ...]:
+    """Return a lesson's row of the table, from the executed notebook."""
     runs = [run for cell in code_cells(notebook) for run in runs_shown(cell)]
-    return Seen(
-        lesson=lesson,
-        failure=_endings(notebook, "failure"),
-        cure=_endings(notebook, "cure"),
-        seconds=seconds,
-        peak_bytes=max((run["peak_anonymous_bytes"] for run in runs), default=0),
-        error=error,
-    )
+    peak = max((run["peak_anonymous_bytes"] for run in runs), default=0)
+    endings = (_endings(notebook, "failure"), _endings(notebook, "cure"))
+    return (lesson, *endings, f"{seconds:.0f}", format_bytes(peak) if peak else "-")
 
 
 def _endings(notebook: Any, tag: str) -> str:
@@ -68,34 +38,29 @@ def _ending(run: dict[str, Any]) -> str:
     return f"{run['ending']}{rate}"
 
 
-def table(lessons: list[Seen]) -> str:
-    """Return the lessons as a table in plain text."""
-    rows = [_HEADINGS, *(seen.row() for seen in lessons)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
-    rows.insert(1, tuple("-" * width for width in widths))
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        for row in rows
-    ]
-    return "\n".join(line.rstrip() for line in lines)
+def table(rows: list[tuple[str, ...]]) -> str:
+    """Return the lessons' rows as a table in plain text."""
+    widths = [max(map(len, column)) for column in zip(_HEADINGS, *rows, strict=True)]
+    rows = [_HEADINGS, tuple("-" * width for width in widths), *rows]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
-def run_lesson(path: Path, *, scale: str, build: Path) -> Seen:
-    """Execute one lesson, keep it and its HTML in `build`, and return what was seen."""
+def run_lesson(path: Path, *, scale: str, build: Path) -> tuple[tuple[str, ...], str]:
+    """Execute one lesson, keep it and its HTML in `build`; return its row, and its error or ''."""
     print(f"{path.stem} ...", file=sys.stderr, flush=True)
     start, error = time.monotonic(), ""
     try:
         notebook = execute(path, scale=scale, timeout=None if scale == "full" else 900)
     except NotebookError as failure:
         notebook, error = failure.notebook, str(failure)
-    seen = seen_in(path.stem, notebook, seconds=time.monotonic() - start, error=error)
+    seconds = time.monotonic() - start
     ending = f"FAILED: {error}" if error else "done"
-    print(f"{path.stem}: {ending} after {seen.seconds:.0f} s", file=sys.stderr, flush=True)
+    print(f"{path.stem}: {ending} after {seconds:.0f} s", file=sys.stderr, flush=True)
     build.mkdir(exist_ok=True)
     nbformat.write(notebook, build / path.name)
     page, _ = HTMLExporter().from_notebook_node(notebook)
     (build / f"{path.stem}.html").write_text(page, encoding="utf-8")
-    return seen
+    return row_of(path.stem, notebook, seconds), error
 
 
 def main(
@@ -113,10 +78,10 @@ def main(
         print(f"no lesson begins with {options.only!r}", file=sys.stderr)
         return 2
     seen = [run_lesson(path, scale=options.scale, build=build) for path in chosen]
-    print(table(seen))
-    failed = [lesson for lesson in seen if lesson.error]
-    for lesson in failed:
-        print(f"FAILED {lesson.error}")
+    print(table([row for row, _ in seen]))
+    failed = [error for _, error in seen if error]
+    for error in failed:
+        print(f"FAILED {error}")
     return int(bool(failed))
 
 

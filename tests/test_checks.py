@@ -1,6 +1,5 @@
 """The checks of the exercises: each passes on the cure, and names each likely mistake."""
 
-import pickle
 import sys
 from pathlib import Path
 from typing import Any
@@ -48,26 +47,29 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.parametrize(
-    "dataset_class", [Right, wrong.AsTensor, wrong.CopiesAsMemmap, wrong.ReadsHdf5]
+    ("dataset_class", "properties"),
+    [
+        (Right, ALL_PROPERTIES),
+        (wrong.AsTensor, ALL_PROPERTIES),
+        (wrong.CopiesAsMemmap, ALL_PROPERTIES),
+        (wrong.ReadsHdf5, ALL_PROPERTIES),
+        (wrong.WithLabels, [labels_are_right]),
+    ],
 )
-def test_a_good_dataset_has_every_property(data: Any, dataset_class: type) -> None:
-    assert hint_of(first_mistake, dataset_class, data, ALL_PROPERTIES) == ""
+def test_a_good_dataset_has_every_property(data: Any, dataset_class: type, properties: Any) -> None:
+    assert hint_of(first_mistake, dataset_class, data, properties) == ""
 
 
 MISTAKES = [
     (has_length, wrong.CountsValues, "512, the values of one row: it should be the 41 rows"),
-    (has_length, wrong.CountsBatches, "gives 5, and the data has 41 rows"),
     (has_length, wrong.CountsInFloat, "`len` gives 41.0, a float: give a whole number"),
-    (has_length, wrong.CountsInText, "`len` gives '41', a str: give a whole number"),
     (has_length, wrong.CountsBelowZero, "gives -1, and the data has 41 rows"),
-    (has_length, wrong.KnowsItsLength, "gives 40, and the data has 41 rows"),
     (has_length, wrong.HasNoLength, "it has no `__len__`: write one"),
     (has_length, wrong.HasNoRows, "it has no `__getitem__`: write one"),
     (has_length, wrong.StubLength, "fill in `__len__`"),
     (rows_are_right, wrong.StubRow, "fill in `__getitem__`"),
     (rows_are_right, wrong.RaisesStub, "fill in what the stub leaves open"),
     (rows_are_right, wrong.RaisesNamedStub, "fill in the line that opens"),
-    (rows_are_right, wrong.NextRow, "gives the next row"),
     (rows_are_right, wrong.RowBefore, "gives the row before"),
     (rows_are_right, wrong.SameRow, "every index gives the same row"),
     (rows_are_right, wrong.Scaled, "hold other values than the file"),
@@ -76,9 +78,9 @@ MISTAKES = [
     (
         rows_are_right,
         wrong.RaisesAnother,
-        "AttributeError: 'RaisesAnother' object has no",
+        "AttributeError: 'RaisesAnother' object has no attribute 'no_such_name', in __getitem__: "
+        "`return self.no_such_name[index]",
     ),
-    (rows_are_right, wrong.RaisesAnother, "in __getitem__: `return self.no_such_name[index]"),
     (rows_are_right, wrong.ReadsNext, "an item depends on what was asked before it"),
     (rows_are_right, wrong.StopsAtWholeBatches, "IndexError: the dataset has 5 batches, in view"),
     (labels_are_right, wrong.LabelsOfNextRow, "the label is that of the next row"),
@@ -89,7 +91,6 @@ MISTAKES = [
     (labels_are_right, wrong.RowsAlone, "`dataset[40]` is a ndarray: return (row, label)"),
     (labels_are_right, wrong.StubRow, "fill in `__getitem__`: it returns (row, label)"),
     (opens_lazily, wrong.LoadsEverything, "`self.values` holds 82 KiB after `__init__`"),
-    (opens_lazily, wrong.OpensMap, "`self.map` is open after `__init__`"),
     (opens_lazily, wrong.OpensMapAsArray, "`self.map` is open after `__init__`"),
     (opens_lazily, wrong.OpensFile, "`self.file` is open after `__init__`"),
     (opens_lazily, wrong.OpensHdf5, "`self.file` is open after `__init__`"),
@@ -97,10 +98,8 @@ MISTAKES = [
     (pickles_small, wrong.KeepsMapInPickle, "after the first access: leave what is open out of"),
     (pickles_small, wrong.KeepsValuesInPickle, "after `__init__`: keep the path, not the rows"),
     (pickles_small, wrong.KeepsHdf5InPickle, "cannot be pickled after the first access"),
-    (pickles_small, wrong.ForgetsThePath, "FileNotFoundError"),
     (pickles_small, wrong.EmptiesItself, "no attribute 'map', after pickling: change a copy"),
     (pickles_small, wrong.ForgetsItsLength, "no attribute 'length', after pickling"),
-    (rows_are_copies, wrong.ReturnsView, "share their memory"),
     (rows_are_copies, wrong.ReturnsNewView, "a view of the open file: return a copy"),
     (rows_are_copies, wrong.ReturnsTensorOfView, "share their memory"),
     (rows_are_copies, wrong.ReturnsTensorOfNewView, "the row is read-only: return a copy"),
@@ -122,18 +121,7 @@ def test_each_likely_mistake_is_named(data: Any, look: Any, dataset_class: type,
     assert data.rows_path.read_bytes() == before
 
 
-@pytest.mark.parametrize("dataset_class", [wrong.WithLabels, wrong.LabelsAsTensor])
-def test_a_label_is_a_number_of_any_kind(data: Any, dataset_class: type) -> None:
-    assert hint_of(first_mistake, dataset_class, data, [labels_are_right]) == ""
-
-
 # In a child, on a file of its own
-
-
-@pytest.fixture
-def little_time_and_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "SECONDS", 5)
-    monkeypatch.setattr(checks, "RAM_BUDGET", 2**29)
 
 
 @pytest.mark.parametrize("dataset_class", [Right, NpyDataset])
@@ -146,11 +134,9 @@ def test_a_good_dataset_passes_in_a_child_and_needs_no_file(dataset_class: type)
 @pytest.mark.parametrize(
     ("dataset_class", "hint"),
     [
-        (wrong.LoadsEverything, "the constructor reads 64 MiB of a file of 64 MiB"),
         (wrong.LoadsToCount, "the constructor reads 64 MiB of a file of 64 MiB"),
         (wrong.ComputesThroughTheMap, "MiB of a file of 64 MiB"),
         (wrong.CountsInPieces, "`len` reads 64 MiB of a file of 64 MiB"),
-        (wrong.LoadsAtFirstAccess, "the first access reads 64 MiB of a file of 64 MiB"),
         (wrong.LoadsForAll, "the first access reads 64 MiB of a file of 64 MiB"),
         (wrong.KeepsRows, "after 4,096 rows it holds"),
         (wrong.NeverEnds, "timed out: not finished after 5 s: is there a loop"),
@@ -162,28 +148,37 @@ def test_a_good_dataset_passes_in_a_child_and_needs_no_file(dataset_class: type)
     ],
 )
 def test_what_a_dataset_reads_keeps_and_does_to_the_process_is_seen(
-    little_time_and_room: None, dataset_class: type, hint: str
+    dataset_class: type, hint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(checks, "SECONDS", 5)
+    monkeypatch.setattr(checks, "RAM_BUDGET", 2**29)
     found = check_dataset(dataset_class, described(10**5))
     assert repr(found).startswith(f"not yet: {dataset_class.__name__}: ")
     assert hint in found.hint
 
 
-def test_data_of_32_mib_is_enough_to_see_what_is_read() -> None:
-    found = check_dataset(wrong.LoadsAtEveryAccess, described(2**14), rows_are_right)
-    assert "every access reads the whole file" in found.hint
+@pytest.mark.parametrize(
+    ("dataset_class", "rows", "hint"),
+    [
+        (wrong.LoadsAtEveryAccess, 2**14, "every access reads the whole file"),  # 32 MiB
+        (
+            wrong.LoadsForTheLastRow,
+            10**5,
+            "of memory: does it load all?",
+        ),  # nobody looks
+    ],
+)
+def test_what_is_read_is_seen_in_little_data_and_in_all_of_it(
+    dataset_class: type, rows: int, hint: str
+) -> None:
+    assert hint in check_dataset(dataset_class, described(rows), rows_are_right).hint
 
 
-def test_memory_is_seen_where_no_property_has_looked() -> None:
-    found = check_dataset(wrong.LoadsForTheLastRow, described(10**5), rows_are_right)
-    assert "of memory: does it load all?" in found.hint
-
-
-def test_what_the_child_cannot_import_is_asked_for_as_an_importable_cell() -> None:
+def test_what_the_child_cannot_import_is_asked_for_where_it_can() -> None:
     class InAFunction(Right):
         pass
 
-    assert "a cell that begins with %%importable" in check_dataset(InAFunction, described(99)).hint
+    assert "define it at the top level of a file" in check_dataset(InAFunction, described(99)).hint
 
 
 @pytest.mark.parametrize(
@@ -191,7 +186,6 @@ def test_what_the_child_cannot_import_is_asked_for_as_an_importable_cell() -> No
     [
         (None, "fill in the class"),
         (..., "fill in the class"),
-        (3, "fill in the class"),
         (np.zeros(3), "give the class itself, uncalled"),
     ],
 )
@@ -203,7 +197,6 @@ def test_a_class_that_is_not_there_yet_is_asked_for(stub: Any, hint: str) -> Non
     ("answer", "hint"),
     [
         (100.0, ""),
-        (104, ""),
         (np.float32(99), ""),
         (lambda: 100, ""),
         (None, "fill in your answer"),
@@ -238,13 +231,11 @@ def test_a_number_is_right_or_the_mistake_is_named(answer: Any, hint: str) -> No
         ("308,281,344 bytes", "B", ""),
         ("308 MB", "MiB", ""),
         (0.287, "B", "0.287 is right in GiB: give it in B"),
-        (0.287, "MiB", "0.287 is right in GiB: give it in MiB"),
         (308, "MiB", "308 is right in decimal MB: give it in MiB"),
         (0.308, "MiB", "0.308 is right in decimal GB: give it in MiB"),
         (308281344, "MiB", "is right in B: give it in MiB"),
         (308281344 * 8, "B", "is right in bits: give it in B"),
         ("294 MB", "MiB", "is too small"),
-        (-294, "MiB", "-294 is too small"),
         ("many MiB", "MiB", "'many MiB' is a str: give a number"),
         (np.float32(0.287), "MiB", "right in GiB"),
     ],
@@ -277,8 +268,3 @@ def test_a_check_shows_a_word_and_a_mark_and_escapes_what_it_says() -> None:
     assert "not yet" in shown
     assert "&lt;b&gt;: a &lt; b" in shown
     assert "✓ done" in Check("x")._repr_html_()
-
-
-def test_a_check_can_come_back_from_a_child_process() -> None:
-    found = Check("x", "hint")
-    assert pickle.loads(pickle.dumps(found)) == found

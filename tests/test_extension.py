@@ -8,10 +8,10 @@ from notebook_tools import RUN_TYPE, execute, output_text
 CELLS = [
     "%load_ext helpers\nfrom helpers import run\nfrom helpers.running.warm_pool import pool",
     "pool.waiting is not None and pool.waiting.is_ready()",
+    "%%importable\nVALUE = 1",
     "%%importable\ndef double(number):\n    return 2 * number",
     "doubled = run(double, 21, ram_budget='512 MiB')\ndoubled.value",
     "doubled",
-    "def lines():\n    return 1",
     "%load_ext memory_profiler",
     "%mprun -f double double(1)",
 ]
@@ -22,7 +22,7 @@ def test_the_extension_brings_what_the_lessons_use(tmp_path: Path) -> None:
     cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
     notebook = execute(path)
-    warm, _, ran, shown, _, _, profiled = notebook.cells[1:]
+    warm, _, _, ran, shown, _, profiled = notebook.cells[1:]
     assert output_text(warm) == "True"
     assert "42" in output_text(ran)
     # A run is shown as a figure with its words, and carries its numbers.
@@ -32,4 +32,4 @@ def test_the_extension_brings_what_the_lessons_use(tmp_path: Path) -> None:
     assert bundle[RUN_TYPE]["outcome"] == "finished"
     # A pager's text stands below its cell, where it is saved.
     assert "Increment" in output_text(profiled)
-    assert not list(tmp_path.glob(".lesson_modules/*"))
+    assert "    return 2 * number" in output_text(profiled)

@@ -1,10 +1,9 @@
-"""The %%importable magic: in a shell of this process, and in real kernels under nbclient."""
+"""The %%importable magic: in a shell of this process, and in a real kernel under nbclient."""
 
 import atexit
 import inspect
 import os
 import pickle
-import platform
 import re
 import shutil
 import subprocess
@@ -18,13 +17,13 @@ from typing import Any
 import nbformat
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
-from jupyter_client.manager import KernelManager
 from notebook_tools import execute, output_text
 from traitlets.config import Config
 
-from helpers.cells.free_names import names_of
-from helpers.cells.lesson_folder import FIRST_LINE, make_folder, sweep
+from helpers.cells.lesson_folder import LessonFolder, sweep
 from helpers.importable import module_name, register
+
+FOLDERS = "larger-than-ram-lesson-*"
 
 
 class Notebook:
@@ -55,7 +54,7 @@ class Notebook:
 
     @property
     def file(self) -> Path:
-        (file,) = self.folder.glob(".lesson_modules/*/lesson.py")
+        (file,) = self.folder.glob(f"{FOLDERS}/lesson.py")
         return file
 
     def in_a_child(self, expression: str) -> str:
@@ -68,9 +67,9 @@ class Notebook:
 
 @pytest.fixture
 def notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notebook]:
-    for name in ("LARGER_THAN_RAM_NOTEBOOK", "JPY_SESSION_NAME"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "settings"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     before = set(sys.modules)
@@ -82,10 +81,8 @@ def notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notebo
     for name in set(sys.modules) - before:
         if name.startswith(("lesson", "second")):
             del sys.modules[name]
-    folder = shell.magics_manager.magics["cell"]["importable"].__self__._folder
-    if folder is not None:
+    if folder := shell.magics_manager.magics["cell"]["importable"].__self__._folder:
         folder.close()
-    assert not (tmp_path / ".lesson_modules").exists()
 
 
 # --- what a reader relies on -------------------------------------------------------------------
@@ -119,9 +116,10 @@ def test_classes_of_other_cells_keep_their_identity(notebook: Notebook) -> None:
 def test_a_cell_run_again_stands_at_its_place_and_others_keep_their_lines(
     notebook: Notebook,
 ) -> None:
-    notebook.define("def f():\n    return 1")
-    notebook.define("def g():\n    return f()")
-    notebook.define("def f():\n    # a line more\n    return 2")
+    notebook.define("import math\ndef f():\n    return 1")
+    register(notebook.shell)  # again: it keeps what there is
+    notebook.define("import math\ndef g():\n    return f()")
+    notebook.define("import math\ndef f():\n    # a line more\n    return 2")
     text = notebook.file.read_text("utf-8")
     assert text.index("def f") < text.index("def g")
     assert "return 1" not in text
@@ -141,18 +139,6 @@ def test_a_traceback_shows_the_line_of_the_cell(
     assert "raise KeyError('here')" in shown
 
 
-@pytest.mark.filterwarnings("ignore:distutils Version classes")
-def test_mprun_reads_the_lines_of_the_right_cell(
-    notebook: Notebook, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("distutils", reason="memory_profiler's %mprun needs it; setuptools has one")
-    notebook.define("VALUE = 1")
-    notebook.define("class Reads:\n    def __init__(self):\n        self.rows = bytes(2**20)")
-    notebook.run("%load_ext memory_profiler")
-    notebook.run("%mprun -T profile.txt -f Reads.__init__ Reads()")
-    assert "self.rows = bytes(2**20)" in (notebook.folder / "profile.txt").read_text("utf-8")
-
-
 def test_the_same_cell_with_other_names_replaces_itself_and_takes_the_old_names_back(
     notebook: Notebook,
 ) -> None:
@@ -160,12 +146,6 @@ def test_the_same_cell_with_other_names_replaces_itself_and_takes_the_old_names_
     notebook.define("def new():\n    return 1\ndef kept():\n    return 3", cell_id="a")
     assert notebook.run("'old' in globals(), kept()") == (False, 3)
     assert notebook.in_a_child("hasattr(lesson, 'old'), lesson.kept()") == "False 3"
-
-
-def test_without_an_id_a_cell_that_defines_other_names_is_another_cell(notebook: Notebook) -> None:
-    notebook.define("def one():\n    return 1")
-    notebook.define("def two():\n    return 2")
-    assert notebook.in_a_child("lesson.one() + lesson.two()") == "3"
 
 
 def test_the_cell_that_ran_last_wins_in_children_too(notebook: Notebook) -> None:
@@ -202,34 +182,11 @@ def test_future_imports_stand_in_any_cell(notebook: Notebook) -> None:
     assert inspect.getsourcelines(notebook.run("f"))[1] == 2003
 
 
-def test_a_module_can_be_named(notebook: Notebook) -> None:
-    notebook.run("%%importable second_module\nclass Here:\n    pass")
-    assert notebook.run("Here.__module__") == "second_module"
-
-
 def test_a_folder_that_was_cleaned_away_comes_back_whole(notebook: Notebook) -> None:
     notebook.define("A = 1")
-    shutil.rmtree(notebook.folder / ".lesson_modules")
+    shutil.rmtree(notebook.file.parent)
     notebook.define("B = 2")
     assert notebook.in_a_child("lesson.A + lesson.B") == "3"
-
-
-def test_registering_twice_keeps_the_modules(notebook: Notebook) -> None:
-    notebook.define("A = 1")
-    register(notebook.shell)
-    notebook.define("B = A + 1")
-    assert notebook.in_a_child("lesson.B") == "2"
-
-
-def test_a_notebook_whose_folder_was_removed_goes_on(notebook: Notebook) -> None:
-    gone = notebook.folder / "gone"
-    gone.mkdir()
-    os.chdir(gone)
-    gone.rmdir()
-    register(notebook.shell)
-    notebook.define("A = 1")
-    os.chdir(notebook.folder)
-    assert notebook.run("A") == 1
 
 
 # --- a cell that fails -------------------------------------------------------------------------
@@ -255,26 +212,24 @@ def test_a_cell_that_fails_changes_nothing(notebook: Notebook, source: str) -> N
     assert inspect.getsource(notebook.run("read")) == "def read():\n    return VALUE\n"
 
 
-def test_a_cell_that_raises_shows_its_own_line_and_no_machinery(
-    notebook: Notebook, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("source", "patterns"),
+    [
+        (
+            "def inner():\n    raise ValueError('seen')\ninner()",
+            ["ValueError: seen", r"raise ValueError\('seen'\)"],
+        ),
+        # %%importable is the first line of the cell
+        ("x = 1\ndef broken(:\n    pass", ["line 3|:3", "SyntaxError: invalid syntax"]),
+    ],
+)
+def test_an_error_is_shown_with_the_line_of_the_cell_and_no_machinery(
+    notebook: Notebook, source: str, patterns: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    notebook.define("VALUE = 1")
-    notebook.error("def inner():\n    raise ValueError('seen')\ninner()")
+    notebook.error(source)
     shown = capsys.readouterr().out
-    assert "ValueError: seen" in shown
-    assert "raise ValueError('seen')" in shown
-    assert "run_cell_magic" not in shown
-    assert "lesson_module.py" not in shown
-
-
-def test_a_syntax_error_is_shown_with_the_line_of_the_cell(
-    notebook: Notebook, capsys: pytest.CaptureFixture[str]
-) -> None:
-    notebook.error("x = 1\ndef broken(:\n    pass")
-    shown = capsys.readouterr().out
-    assert re.search("line 3|:3", shown)  # %%importable is the first line of the cell
-    assert "SyntaxError: invalid syntax" in shown
-    assert "run_cell_magic" not in shown
+    assert all(re.search(pattern, shown) for pattern in patterns)
+    assert not re.search("run_cell_magic|lesson_module.py", shown)
 
 
 @pytest.mark.parametrize(
@@ -301,29 +256,23 @@ def test_a_name_that_only_the_notebook_has_is_refused_with_advice(
 ) -> None:
     notebook.run(set_up)
     assert re.search(advice, notebook.error(source))
-    assert not (notebook.folder / ".lesson_modules").exists() or not list(
-        notebook.folder.glob(".lesson_modules/*/lesson.py")
-    )
+    assert not list(notebook.folder.glob(f"{FOLDERS}/lesson.py"))
 
 
 @pytest.mark.parametrize(
     "source",
     [
-        "def f(x):\n    return x",
-        "values = [x for x in range(3)]",
         "values = {x: x for x in (y for y in range(3))}",
         "class C:\n    x = 1\n    y = x\n    def f(self): return self.x",
         "def f():\n    return later\nlater = x = 1",
+        "def f():\n    return of_a_later_cell()",
         "import math as x\ndef f(): return x",
         "from __future__ import annotations\ndef f(a: x) -> x:\n    b: x = 1\n    return b",
         "def f():\n    a: x = 1\n    return a",
-        "def f():\n    if (x := 1): return x",
         "values = [x for y in range(3) if (x := y)]",
         "try:\n    pass\nexcept ValueError as x:\n    print(x)",
         "def f():\n    global x\n    x = 1\ndef g(): return x",
         "def f():\n    x = 1\n    def g():\n        nonlocal x\n        x += 1\n    return g",
-        "with open(__file__) if False else __import__('contextlib').nullcontext() as x:\n    x",
-        "for x in range(2):\n    x",
         "f = lambda x, *, y=1: x + y",
         "match 1:\n    case x: print(x)",
         "class C:\n    def f(self): return __class__, super().__init__",
@@ -335,12 +284,6 @@ def test_names_that_a_cell_makes_itself_raise_no_alarm(notebook: Notebook, sourc
     notebook.define(source)
 
 
-def test_a_name_that_nobody_has_yet_may_come_from_a_later_cell(notebook: Notebook) -> None:
-    notebook.define("def f():\n    return g()")
-    notebook.define("def g():\n    return 3")
-    assert notebook.run("f()") == 3
-
-
 @pytest.mark.parametrize(
     ("source", "message"),
     [
@@ -348,10 +291,6 @@ def test_a_name_that_nobody_has_yet_may_come_from_a_later_cell(notebook: Noteboo
         ("x = 1\nfiles = !ls", "line 3: `files = !ls` is a command of the notebook"),
         ("x = %timeit 1", "is a command of the notebook"),
         ("len?", "is a command of the notebook"),
-        (
-            "import asyncio\nawait asyncio.sleep(0)",
-            "line 3: .* awaits while the module is imported",
-        ),
         ("from math import *", r"line 2: .* import the names that this cell uses"),
     ],
 )
@@ -367,11 +306,11 @@ def test_what_python_cannot_read_is_refused_in_words(notebook: Notebook, source:
 def test_a_cell_that_cannot_be_written_says_where_and_what_to_do(notebook: Notebook) -> None:
     notebook.define("A = 1")
     folder = notebook.file.parent
-    shutil.rmtree(folder.parent)
-    folder.parent.touch()
+    shutil.rmtree(folder)
+    folder.touch()
     said = notebook.error("A = 2")
-    folder.parent.unlink()
-    assert said.startswith(f"OSError: the cell cannot be written into {folder} (Not a")
+    folder.unlink()
+    assert said.startswith(f"OSError: the cell cannot be written into {folder} (")
     assert said.endswith("free some disk space or restart the notebook, then run its cells again")
 
 
@@ -383,9 +322,11 @@ def test_a_cell_that_cannot_be_written_says_where_and_what_to_do(notebook: Noteb
         ("class", "'class' is no module name"),
     ],
 )
-def test_a_module_name_that_cannot_be_is_refused(
+def test_a_module_can_be_named_as_nothing_else_is(
     notebook: Notebook, name: str, message: str
 ) -> None:
+    notebook.run("%%importable second_module\nclass Here:\n    pass")
+    assert notebook.run("Here.__module__") == "second_module"
     error = notebook.shell.run_cell(f"%%importable {name}\nx = 1").error_in_exec
     assert re.search(message, str(error))
 
@@ -409,121 +350,60 @@ def test_a_module_is_called_as_its_notebook(
     assert module_name({"__vsc_ipynb_file__": "/x/from_code.ipynb"}) == "lesson_from_code"
 
 
-def test_names_are_told_apart_by_when_they_are_needed() -> None:
-    names = names_of("import math\nclass C(Base):\n    def f(self): return math.pi * scale")
-    assert names.defined == {"math", "C"}
-    assert names.imported == {"math"}
-    assert names.needed_at_once == {"Base"}
-    assert names.needed_later == {"scale"}
-
-
 # --- the folder --------------------------------------------------------------------------------
 
 
-def test_a_folder_goes_when_it_is_closed_and_takes_nothing_else_along(tmp_path: Path) -> None:
-    folder = make_folder(tmp_path)
-    folder.write("lesson", FIRST_LINE, seconds=1)
-    (folder.path / "notes.txt").write_text("mine")
-    (folder.path / "mine.py").write_bytes(b"\xff not ours")
-    folder.close()
-    folder.close()
-    left = {path.name for path in folder.path.iterdir()}
-    assert left == {"notes.txt", "mine.py", "owner.txt"}
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of temporary files in which one lesson lives."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
 
 
-def test_a_living_kernels_folder_is_not_swept(tmp_path: Path) -> None:
-    folder = make_folder(tmp_path)
-    sweep(tmp_path)
-    assert folder.path.exists()
-    folder.close()
-    assert not folder.path.exists()
+def test_a_folder_is_the_owner_s_alone_and_stays_until_it_is_closed(temporary: Path) -> None:
+    folder, second = LessonFolder(), LessonFolder()
+    assert folder.path.parent == temporary
+    assert folder.path.stat().st_mode & 0o777 == 0o700 or sys.platform == "win32"
+    sweep()
+    assert {*temporary.iterdir()} == {folder.path, second.path}
+    for each in (folder, folder, second):
+        each.close()
+    assert not any(temporary.iterdir())
 
 
-def test_a_dead_kernels_folder_is_swept_even_if_its_process_id_lives_on(tmp_path: Path) -> None:
-    orphan = _orphan(tmp_path, pid=os.getpid())
-    sweep(tmp_path)
-    assert not orphan.exists()
+@pytest.mark.parametrize(
+    "left", ["an orphan", "opened to others", "another's", "no lock", "a link"]
+)
+def test_only_an_orphan_of_ours_is_swept(temporary: Path, left: str) -> None:
+    folder = temporary / "larger-than-ram-lesson-x"
+    folder.mkdir(0o700)
+    (folder / "lesson.py").touch()
+    if left != "no lock":
+        (folder / "lock").touch()
+    if left == "opened to others":
+        folder.chmod(0o777)
+    elif left == "another's":
+        if not hasattr(os, "geteuid") or os.geteuid():
+            pytest.skip("only root can give a folder away")
+        os.chown(folder, 12345, -1)
+    elif left == "a link":
+        folder.rename(temporary / "elsewhere")
+        folder.symlink_to(temporary / "elsewhere")
+    sweep()
+    assert (folder / "lesson.py").exists() is (left != "an orphan")
 
 
-@pytest.mark.parametrize("owner", ["another-host\n", "", None])
-def test_a_folder_that_may_belong_to_somebody_else_is_left_alone(
-    tmp_path: Path, owner: str | None
-) -> None:
-    orphan = _orphan(tmp_path, pid=1, owner=owner)
-    sweep(tmp_path)
-    assert (orphan / "lesson.py").exists()
+@pytest.mark.skipif(sys.platform == "win32", reason="no kill -9")
+def test_a_killed_notebook_is_swept_up_after(temporary: Path) -> None:
+    code = "import os; from helpers.importable import LessonFolder as New; f = New(); os.kill("
+    command = [sys.executable, "-c", f"{code}os.getpid(), 9)"]
+    assert subprocess.run(command, env={**os.environ, "TMPDIR": str(temporary)}).returncode == -9
+    assert list(temporary.glob(FOLDERS))
+    sweep()
+    assert not any(temporary.iterdir())
 
 
-def _orphan(beside: Path, *, pid: int, owner: str | None = f"{platform.node()}\n") -> Path:
-    folder = beside / ".lesson_modules" / str(pid)
-    folder.mkdir(parents=True)
-    (folder / "lesson.py").write_text(FIRST_LINE)
-    if owner is not None:
-        (folder / "owner.txt").write_text(owner)
-    return folder
-
-
-def test_a_second_folder_of_the_same_process_id_stands_beside_the_first(tmp_path: Path) -> None:
-    first, second = make_folder(tmp_path), make_folder(tmp_path)
-    assert first.path != second.path
-    first.close()
-    second.close()
-
-
-def unsafe_folders(folder: Path) -> Iterator[Path]:
-    """Yield folders in which modules of ours could not stand, or be swapped by somebody else."""
-    for name in ("in the way", "open", "modules open", "a link", "another's"):
-        (folder / name / "notebooks").mkdir(parents=True)
-    (folder / "in the way/notebooks/.lesson_modules").touch()
-    yield folder / "in the way/notebooks"
-    yield folder / "nothing"
-    if sys.platform == "win32":
-        return
-    (folder / "open").chmod(0o777)
-    yield folder / "open"
-    yield folder / "open/notebooks"
-    (folder / "modules open/.lesson_modules").mkdir()
-    (folder / "modules open/.lesson_modules").chmod(0o770)
-    yield folder / "modules open"
-    (folder / "a link/.lesson_modules").symlink_to(folder / "a link/notebooks")
-    yield folder / "a link"
-    if os.geteuid() == 0:
-        os.chown(folder / "another's", 12345, -1)
-        yield folder / "another's"
-
-
-def test_where_others_may_write_or_we_may_not_the_folder_is_a_temporary_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    for unsafe in unsafe_folders(tmp_path):
-        folder = make_folder(unsafe)
-        assert folder.path.parent == temporary, unsafe
-        sweep(unsafe)
-        assert folder.path.exists()
-        folder.close()
-        assert list(temporary.iterdir()) == []
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no modes")
-def test_only_the_owner_reads_and_writes_a_folder(tmp_path: Path) -> None:
-    folder = make_folder(tmp_path)
-    for path in (folder.path, folder.path.parent):
-        assert path.stat().st_mode & 0o777 == 0o700
-    folder.close()
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no modes")
-def test_an_orphan_that_others_may_write_to_is_not_swept(tmp_path: Path) -> None:
-    orphan = _orphan(tmp_path, pid=1)
-    orphan.chmod(0o777)
-    sweep(tmp_path)
-    assert orphan.exists()
-
-
-# --- real kernels ------------------------------------------------------------------------------
+# --- a real kernel -----------------------------------------------------------------------------
 
 DATASET = """%%importable
 import os
@@ -548,96 +428,18 @@ resource_tracker._resource_tracker._stop()
 """
 
 
-def _notebook(*sources: str) -> Any:
-    cells = [nbformat.v4.new_code_cell(source) for source in sources]
-    return nbformat.v4.new_notebook(cells=cells)
-
-
-def _execute(folder: Path, *sources: str, name: str = "07_made_up.ipynb") -> list[str]:
-    """Execute cells in a new kernel and return what each shows."""
-    load = "from helpers.importable import register; register(get_ipython())"
-    notebook = execute(folder / name, notebook=_notebook(load, *sources), timeout=120)
-    return [output_text(cell) for cell in notebook.cells[1:]]
-
-
 def test_workers_run_the_newest_class_of_a_cell_under_every_start_method(tmp_path: Path) -> None:
     methods = get_all_start_methods()
     methods += methods[-1:]  # the fork server of the first time lives on and must not remember
     cells = []
     for factor, method in enumerate(methods, start=1):
         cells += [DATASET.replace("{factor}", str(factor)), LOOP.replace("{method}", method)]
-    shown = _execute(tmp_path, *cells, STOP_SERVERS, "Rows.__module__")
+    load = "from helpers.importable import register; register(get_ipython())"
+    sources = [load, *cells, STOP_SERVERS, "Rows.__module__"]
+    made = nbformat.v4.new_notebook(cells=[*map(nbformat.v4.new_code_cell, sources)])
+    done = execute(tmp_path / "07_made_up.ipynb", notebook=made, timeout=120)
+    shown = [output_text(cell).strip() for cell in done.cells[1:]]
     expected = [f"[0, {f}, {2 * f}, {3 * f}] False" for f in range(1, len(methods) + 1)]
-    assert [text.strip() for text in shown[1:-2:2]] == expected
+    assert shown[1:-2:2] == expected
     assert shown[-1] == "'lesson_07_made_up'"
-    assert list(tmp_path.iterdir()) == []
-
-
-INTERRUPTED = """
-source = "import _thread, time\\nVALUE = 2\\n_thread.interrupt_main()\\nwhile True: time.sleep(1)"
-try:
-    get_ipython().run_cell_magic("importable", "", source)
-except KeyboardInterrupt:
-    print("interrupted")
-"""
-
-
-def test_an_interrupted_cell_leaves_the_last_version(tmp_path: Path) -> None:
-    shown = _execute(
-        tmp_path,
-        "%%importable\nVALUE = 1",
-        INTERRUPTED,
-        "import lesson_07_made_up as module\nVALUE, module.VALUE",
-        "open(module.__file__).read()[-10:]",
-    )
-    assert shown[1].strip() == "interrupted"
-    assert shown[2] == "(1, 1)"
-    assert shown[3] == repr("VALUE = 1\n")
-
-
-class Kernel:
-    """A kernel that stays, to be looked at between cells."""
-
-    def __init__(self, folder: Path) -> None:
-        config = Config({"KernelSpecManager": {"kernel_dirs": []}})
-        self.manager = KernelManager(kernel_name="python3", config=config)
-        self.manager.start_kernel(
-            cwd=str(folder), extra_arguments=["--HistoryManager.enabled=False"]
-        )
-        self.client = self.manager.blocking_client()
-        self.client.start_channels()
-        self.client.wait_for_ready(timeout=60)
-        self.run("from helpers.importable import register; register(get_ipython())")
-
-    def run(self, source: str) -> str:
-        shown: list[str] = []
-        reply = self.client.execute_interactive(
-            source, timeout=60, output_hook=lambda m: shown.append(m["content"].get("text", ""))
-        )
-        assert reply["content"]["status"] == "ok", reply["content"]
-        return "".join(shown).strip()
-
-    def close(self, *, kill: bool = False) -> None:
-        self.client.stop_channels()
-        self.manager.shutdown_kernel(now=kill)
-
-
-def test_two_kernels_of_one_notebook_keep_apart_and_a_killed_one_is_swept_up_after(
-    tmp_path: Path,
-) -> None:
-    first, second = Kernel(tmp_path), Kernel(tmp_path)
-    try:
-        first.run("%%importable\nVALUE = 1")
-        second.run("%%importable\nVALUE = 2")
-        child = "import subprocess, sys, os; print(subprocess.check_output([sys.executable, '-c', "
-        child += "'import lesson; print(lesson.VALUE)'], cwd=sys.path[-1], text=True))"
-        assert (first.run(child), second.run(child)) == ("1", "2")
-        assert len(list((tmp_path / ".lesson_modules").iterdir())) == 2
-        first.close(kill=True)
-        assert len(list((tmp_path / ".lesson_modules").iterdir())) == 2
-        first = Kernel(tmp_path)
-        assert len(list((tmp_path / ".lesson_modules").iterdir())) == 1
-    finally:
-        first.close()
-        second.close()
     assert list(tmp_path.iterdir()) == []

@@ -4,11 +4,15 @@ import re
 import subprocess
 import sys
 import tomllib
+import types
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+
+import helpers
 
 ROOT = Path(__file__).resolve().parents[1]
 # What conda-forge calls them.
@@ -26,12 +30,6 @@ def requirements(*extras: str) -> dict[str, SpecifierSet]:
     return {each.name: each.specifier for each in wanted if each.name != project()["name"]}
 
 
-def conda_requirements() -> dict[str, SpecifierSet]:
-    text = (ROOT / "environment.yml").read_text().partition("dependencies:")[2]
-    lines = re.findall(r"^  - (\S+)(?: (\S+))?$", text, re.MULTILINE)
-    return {name: SpecifierSet(bounds) for name, bounds in lines}
-
-
 def constraints() -> dict[str, str]:
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     pins = [line.split("==") for line in lines if line and not line.startswith("#")]
@@ -39,16 +37,15 @@ def constraints() -> dict[str, str]:
 
 
 def test_environment_yml_has_the_packages_and_bounds_of_pyproject() -> None:
-    conda = conda_requirements()
+    text = (ROOT / "environment.yml").read_text()
+    assert text.endswith("--editable .\n")
+    lines = re.findall(r"^  - (\S+)(?: (\S+))?$", text.partition("dependencies:")[2], re.MULTILINE)
+    conda = {name: SpecifierSet(bounds) for name, bounds in lines}
     assert conda.pop("python") == SpecifierSet(str(project()["requires-python"]))
     assert conda.pop("pip") == SpecifierSet()
     wanted = requirements("loaders", "workshop")
     renamed = {CONDA_NAMES.get(name, name): bounds for name, bounds in wanted.items()}
     assert {name: bounds for name, bounds in conda.items() if name != "pip:"} == renamed
-
-
-def test_environment_yml_ends_with_the_project_itself() -> None:
-    assert (ROOT / "environment.yml").read_text().rstrip().splitlines()[-1].endswith("--editable .")
 
 
 def test_the_tested_set_lies_within_the_bounds() -> None:
@@ -58,8 +55,6 @@ def test_the_tested_set_lies_within_the_bounds() -> None:
 
 
 def test_the_tested_set_is_what_runs_here() -> None:
-    from importlib.metadata import version
-
     for name in ("torch", "numpy", "h5py", "ipykernel", "jupyterlab"):
         assert version(name).partition("+")[0] == constraints()[name]
 
@@ -91,35 +86,18 @@ assert sum(len(rows) for rows in ShuffledBlocks(path)) == len(NpyDataset(path)) 
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
 
 
-def test_every_public_helper_loads_and_is_not_a_module() -> None:
-    import types
-
-    import helpers
-
-    for name in helpers.__all__:
+def test_every_public_name_loads_and_is_no_module_and_is_known_to_type_checkers() -> None:
+    source = (ROOT / "helpers" / "__init__.py").read_text()
+    assert {*helpers._HOMES} == {*helpers.__all__}
+    for name, home in helpers._HOMES.items():
         assert not isinstance(getattr(helpers, name), types.ModuleType), name
-
-
-def test_no_public_helper_shares_its_name_with_a_module() -> None:
-    import helpers
-
-    modules = {path.stem for path in (ROOT / "helpers").rglob("*.py")}
-    assert not modules & set(helpers.__all__)
+        assert f"from helpers.{home} import {name} as {name}" in source
+    assert not {path.stem for path in (ROOT / "helpers").rglob("*.py")} & {*helpers.__all__}
 
 
 def test_a_wrong_name_is_answered_with_the_right_ones() -> None:
-    import helpers
-
     with pytest.raises(AttributeError, match=r"helpers has no 'trak'; it has .*track"):
         helpers.trak  # noqa: B018
-
-
-def test_every_name_that_loads_lazily_is_known_to_type_checkers() -> None:
-    import helpers
-
-    source = (ROOT / "helpers" / "__init__.py").read_text()
-    for name, home in helpers._HOMES.items():
-        assert f"from helpers.{home} import {name} as {name}" in source
 
 
 def test_helpers_never_import_data_gen() -> None:

@@ -1,10 +1,11 @@
 """Datasets for the checks: `Right` has every property, and each of the others changes one thing.
 
-A check's child imports this module.
+A check's child imports this module, so each is found in it by its name.
 """
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -37,14 +38,27 @@ class Right:
         return index, np.array(self.view(index))
 
 
-class AsTensor(Right):
-    def __getitem__(self, index: int) -> Any:
-        return torch.from_numpy(np.array(self.view(index)))
+def _but(name: str, base: type = Right, **changed: Any) -> type:
+    """Return a class that differs from its base in what is given: methods by their names."""
+    return type(name, (base,), {"__module__": __name__, **changed})
 
 
-class CopiesAsMemmap(Right):
-    def __getitem__(self, index: int) -> Any:
-        return self.view(index).copy()
+def _also(name: str, attribute: str, make: Callable[[Path], Any]) -> type:
+    """Return `Right` with one more attribute that its constructor makes."""
+
+    def construct(self: Any, path: Path) -> None:
+        Right.__init__(self, path)
+        setattr(self, attribute, make(path))
+
+    return _but(name, __init__=construct)
+
+
+def _map(path: Path, mode: Any = "r") -> Any:
+    return np.load(path, mmap_mode=mode)
+
+
+def _raise(error: Exception) -> Any:
+    raise error
 
 
 class ReadsHdf5(Right):
@@ -56,221 +70,37 @@ class ReadsHdf5(Right):
         return self.map[index]
 
 
-class CountsValues(Right):
-    def __len__(self) -> int:
-        return 8 * 64
-
-
-class CountsBatches(Right):
-    def __len__(self) -> int:
-        return self.length // 8
-
-
-class StubLength(Right):
-    def __len__(self) -> Any: ...
-
-
-class StubRow(Right):
-    def __getitem__(self, index: int) -> Any: ...
-
-
-class RaisesStub(Right):
-    def __getitem__(self, index: int) -> Any:
-        raise NotImplementedError
-
-
-class RaisesNamedStub(Right):
-    def __getitem__(self, index: int) -> Any:
-        raise NotImplementedError("the line that opens")
-
-
-class NextRow(Right):
-    def view(self, index: int) -> Any:
-        return super().view((index + 1) % self.length)
-
-
-class RowBefore(Right):
-    def view(self, index: int) -> Any:
-        return super().view((index - 1) % self.length)
-
-
-class SameRow(Right):
-    def view(self, index: int) -> Any:
-        return super().view(0)
-
-
-class Scaled(Right):
-    def __getitem__(self, index: int) -> Any:
-        return np.array(self.view(index)) / 2
-
-
-class Doubles(Right):
-    def __getitem__(self, index: int) -> Any:
-        return np.array(self.view(index), dtype=np.float64)
-
-
-class Flattens(Right):
-    def __getitem__(self, index: int) -> Any:
-        return np.array(self.view(index)).ravel()
-
-
-class LoadsEverything(Right):
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.values = np.load(path)
-
-
-class OpensMap(Right):
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.map = np.load(path, mmap_mode="r")
-
-
-class OpensMapAsArray(Right):
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.map = np.asarray(np.load(path, mmap_mode="r"))
-
-
-class OpensFile(Right):
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.file = path.open("rb")
-
-    def __del__(self) -> None:
-        self.file.close()
-
-
-class OpensHdf5(Right):
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.file = h5py.File(path.with_suffix(".h5"))
-
-
-class KeepsMapInPickle(Right):
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__
-
-
-class KeepsValuesInPickle(KeepsMapInPickle):
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.values = np.load(path).tolist()
-
-
-class KeepsHdf5InPickle(ReadsHdf5):
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__
-
-
-class ForgetsThePath(Right):
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "map": None, "path": self.path.parent / "gone.npy"}
-
-
-class ReturnsView(Right):
-    def __getitem__(self, index: int) -> Any:
-        return self.view(index)
-
-
-class ReturnsTensorOfView(Right):
-    def __getitem__(self, index: int) -> Any:
-        return torch.from_numpy(np.asarray(self.view(index)))
-
-
-class ReturnsTensorOfNewView(Right):
-    """The map is opened for each item: two looks share no memory, and a write would be SIGSEGV."""
-
-    def __getitem__(self, index: int) -> Any:
-        self.map = None
-        return torch.from_numpy(np.asarray(self.view(index)))
-
-
-class ReturnsTensorOfWritableView(Right):
-    def __getitem__(self, index: int) -> Any:
-        return torch.from_numpy(np.asarray(np.load(self.path, mmap_mode="r+")[index]))
-
-
-class ReturnsBytes(Right):
-    def __getitem__(self, index: int) -> Any:
-        return np.frombuffer(self.view(index).tobytes(), np.float32).reshape(8, 64)
-
-
-class ReturnsNewView(Right):
-    def __getitem__(self, index: int) -> Any:
-        return np.load(self.path, mmap_mode="r")[index]
-
-
-class ReturnsCachedRow(Right):
-    cache: ClassVar[dict[int, Any]] = {}
-
-    def __getitem__(self, index: int) -> Any:
-        return self.cache.setdefault(index, np.array(self.view(index)))
-
-
-class ClampsIndices(Right):
-    def view(self, index: int) -> Any:
-        return super().view(max(-self.length, min(index, self.length - 1)))
-
-
-class RefusesNegative(Right):
-    def view(self, index: int) -> Any:
-        if index < 0:
-            raise IndexError(index)
-        return super().view(index)
-
-
-class TakesNegativeWrong(Right):
-    def view(self, index: int) -> Any:
-        return super().view(abs(index))
-
-
-class SaysNoLength(Right):
-    def view(self, index: int) -> Any:
-        if not -self.length <= index < self.length:
-            raise IndexError("out of range")
-        return super().view(index)
+AsTensor = _but("AsTensor", __getitem__=lambda self, i: torch.from_numpy(np.array(self.view(i))))
+CopiesAsMemmap = _but("CopiesAsMemmap", __getitem__=lambda self, i: self.view(i).copy())
+
+# Their length
+
+CountsValues = _but("CountsValues", __len__=lambda self: 8 * 64)
+CountsInFloat = _but("CountsInFloat", __len__=lambda self: float(self.length))
+CountsBelowZero = _but("CountsBelowZero", __len__=lambda self: -1)
+KnowsItsLength = _but("KnowsItsLength", __len__=lambda self: 40)
+StubLength = _but("StubLength", __len__=lambda self: ...)
+HasNoLength = _but("HasNoLength", Dataset, __init__=Right.__init__, __getitem__=Right.__getitem__)
+HasNoRows = _but("HasNoRows", Dataset, __init__=Right.__init__, __len__=Right.__len__)
+
+# Their rows
+
+StubRow = _but("StubRow", __getitem__=lambda self, i: ...)
+RaisesStub = _but("RaisesStub", __getitem__=lambda self, i: _raise(NotImplementedError()))
+RaisesNamedStub = _but(
+    "RaisesNamedStub",
+    __getitem__=lambda self, i: _raise(NotImplementedError("the line that opens")),
+)
+RowBefore = _but("RowBefore", view=lambda self, i: Right.view(self, (i - 1) % self.length))
+SameRow = _but("SameRow", view=lambda self, i: Right.view(self, 0))
+Scaled = _but("Scaled", __getitem__=lambda self, i: np.array(self.view(i)) / 2)
+Doubles = _but("Doubles", __getitem__=lambda self, i: np.array(self.view(i), np.float64))
+Flattens = _but("Flattens", __getitem__=lambda self, i: np.array(self.view(i)).ravel())
 
 
 class RaisesAnother(Right):
     def __getitem__(self, index: int) -> Any:
         return self.no_such_name[index]  # type: ignore[attr-defined]
-
-
-class CountsInFloat(Right):
-    def __len__(self) -> Any:
-        return float(self.length)
-
-
-class CountsInText(Right):
-    def __len__(self) -> Any:
-        return str(self.length)
-
-
-class CountsBelowZero(Right):
-    def __len__(self) -> int:
-        return -1
-
-
-class KnowsItsLength(Right):
-    def __len__(self) -> int:
-        return 40
-
-
-class HasNoLength(Dataset[Any]):
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __getitem__(self, index: int) -> Any:
-        return np.array(np.load(self.path, mmap_mode="r")[index])
-
-
-class HasNoRows(Dataset[Any]):
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __len__(self) -> int:
-        return 41
 
 
 class ReadsNext(Right):
@@ -290,85 +120,125 @@ class StopsAtWholeBatches(Right):
         return super().view(index)
 
 
+# What they hold open, and how they travel
+
+LoadsEverything = _also("LoadsEverything", "values", np.load)
+OpensMapAsArray = _also("OpensMapAsArray", "map", lambda path: np.asarray(_map(path)))
+OpensHdf5 = _also("OpensHdf5", "file", lambda path: h5py.File(path.with_suffix(".h5")))
+
+
+class OpensFile(Right):
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.file = path.open("rb")
+
+    def __del__(self) -> None:
+        self.file.close()
+
+
 class OpensBesideItself(Right):
     handle: ClassVar[Any] = None
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        OpensBesideItself.handle = np.load(path, mmap_mode="r")
+        OpensBesideItself.handle = _map(path)
+
+
+KeepsMapInPickle = _but("KeepsMapInPickle", __getstate__=lambda self: self.__dict__)
+KeepsValuesInPickle = _also("KeepsValuesInPickle", "values", lambda path: np.load(path).tolist())
+KeepsHdf5InPickle = _but("KeepsHdf5InPickle", ReadsHdf5, __getstate__=lambda self: self.__dict__)
+ForgetsItsLength = _but(
+    "ForgetsItsLength", __getstate__=lambda self: {"path": self.path, "map": None}
+)
 
 
 class EmptiesItself(Right):
     def __getstate__(self) -> dict[str, Any]:
-        state = self.__dict__
-        state.pop("map")
-        return state
+        self.__dict__.pop("map")
+        return self.__dict__
 
 
-class ForgetsItsLength(Right):
-    def __getstate__(self) -> dict[str, Any]:
-        return {"path": self.path, "map": None}
+# What they hand out
+
+ReturnsNewView = _but("ReturnsNewView", __getitem__=lambda self, i: _map(self.path)[i])
+ReturnsTensorOfView = _but(
+    "ReturnsTensorOfView", __getitem__=lambda self, i: torch.from_numpy(np.asarray(self.view(i)))
+)
+# Opened for each item: two looks share no memory, and a write would be SIGSEGV.
+ReturnsTensorOfNewView = _but(
+    "ReturnsTensorOfNewView",
+    __getitem__=lambda self, i: torch.from_numpy(np.asarray(_map(self.path)[i])),
+)
+ReturnsTensorOfWritableView = _but(
+    "ReturnsTensorOfWritableView",
+    __getitem__=lambda self, i: torch.from_numpy(np.asarray(_map(self.path, "r+")[i])),
+)
+ReturnsBytes = _but(
+    "ReturnsBytes",
+    __getitem__=lambda self, i: np.frombuffer(self.view(i).tobytes(), "f4").reshape(8, 64),
+)
+
+
+class ReturnsCachedRow(Right):
+    cache: ClassVar[dict[int, Any]] = {}
+
+    def __getitem__(self, index: int) -> Any:
+        return self.cache.setdefault(index, np.array(self.view(index)))
+
+
+# Indices from the end, and beyond it
+
+ClampsIndices = _but(
+    "ClampsIndices",
+    view=lambda self, i: Right.view(self, max(-self.length, min(i, self.length - 1))),
+)
+RefusesNegative = _but(
+    "RefusesNegative", view=lambda self, i: _raise(IndexError(i)) if i < 0 else Right.view(self, i)
+)
+TakesNegativeWrong = _but("TakesNegativeWrong", view=lambda self, i: Right.view(self, abs(i)))
+
+
+class SaysNoLength(Right):
+    def view(self, index: int) -> Any:
+        if not -self.length <= index < self.length:
+            raise IndexError("out of range")
+        return super().view(index)
 
 
 # With labels
 
 
 class WithLabels(Right):
-    def label(self, index: int) -> Any:
-        return np.load(self.path.with_name("spectrograms-labels.npy"), mmap_mode="r")[index]
+    def label(self, index: Any) -> Any:
+        return _map(self.path.with_name("spectrograms-labels.npy"))[index]
 
-    def __getitem__(self, index: int) -> Any:
-        return np.array(self.view(index)), int(self.label(index))
-
-
-class LabelsAsTensor(WithLabels):
     def __getitem__(self, index: int) -> Any:
         return np.array(self.view(index)), torch.tensor(self.label(index))
 
 
-class LabelsOfNextRow(WithLabels):
-    def __getitem__(self, index: int) -> Any:
-        return np.array(self.view(index)), torch.tensor(self.label((index + 1) % self.length))
+def _labels(name: str, label: Callable[[WithLabels, int], Any]) -> type:
+    """Return `WithLabels` with other labels."""
+    return _but(name, WithLabels, label=label)
 
 
-class OneLabel(WithLabels):
-    def label(self, index: int) -> Any:
-        return 3
-
-
-class LabelsOfMirroredRows(WithLabels):
-    def label(self, index: int) -> Any:
-        return super().label(self.length - 1 - index)
-
-
-class LabelsFirst(WithLabels):
-    def __getitem__(self, index: int) -> Any:
-        return super().__getitem__(index)[::-1]
-
-
-class AllLabels(WithLabels):
-    def __getitem__(self, index: int) -> Any:
-        return np.array(self.view(index)), self.label(slice(None))  # type: ignore[arg-type]
-
-
-class RowsAlone(WithLabels):
-    def __getitem__(self, index: int) -> Any:
-        return np.array(self.view(index))
-
+LabelsOfNextRow = _labels(
+    "LabelsOfNextRow", lambda self, i: WithLabels.label(self, (i + 1) % self.length)
+)
+LabelsOfMirroredRows = _labels(
+    "LabelsOfMirroredRows", lambda self, i: WithLabels.label(self, self.length - 1 - i)
+)
+OneLabel = _labels("OneLabel", lambda self, i: 3)
+AllLabels = _labels("AllLabels", lambda self, i: WithLabels.label(self, slice(None)))
+LabelsFirst = _but(
+    "LabelsFirst", WithLabels, __getitem__=lambda self, i: WithLabels.__getitem__(self, i)[::-1]
+)
+RowsAlone = _but("RowsAlone", __getitem__=lambda self, i: np.array(self.view(i)))
 
 # What they read, keep or do to the process
 
-
-class LoadsAtFirstAccess(Right):
-    def view(self, index: int) -> Any:
-        if self.map is None:
-            self.map = np.load(self.path)
-        return self.map[index]
-
-
-class LoadsAtEveryAccess(Right):
-    def view(self, index: int) -> Any:
-        return np.load(self.path)[index]
+LoadsAtEveryAccess = _but("LoadsAtEveryAccess", view=lambda self, i: np.load(self.path)[i])
+LoadsToCount = _also("LoadsToCount", "length", lambda path: len(np.load(path)))
+ComputesThroughTheMap = _also("ComputesThroughTheMap", "largest", lambda path: _map(path).max())
 
 
 class LoadsForAll(Right):
@@ -383,18 +253,6 @@ class LoadsForAll(Right):
 class LoadsForTheLastRow(LoadsForAll):
     def view(self, index: int) -> Any:
         return super().view(index) if index == self.length - 1 else Right.view(self, index)
-
-
-class LoadsToCount(Right):
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.length = len(np.load(path))
-
-
-class ComputesThroughTheMap(Right):
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.largest = float(np.load(path, mmap_mode="r").max())
 
 
 class CountsInPieces(Right):
@@ -418,21 +276,16 @@ class NeverEnds(Right):
             pass
 
 
-class Leaves(Right):
-    def __getitem__(self, index: int) -> Any:
-        os._exit(0)
+Leaves = _but("Leaves", __getitem__=lambda self, i: os._exit(0))
+WritesIntoTheMap = _but(
+    "WritesIntoTheMap",
+    __getitem__=lambda self, i: torch.from_numpy(np.asarray(self.view(i))).mul_(2),
+)
+TakesTooMuch = _but(
+    "TakesTooMuch", __init__=lambda self, path: setattr(self, "held", b"x" * 3 * 2**30)
+)
 
 
 class Exits(Right):
     def __getitem__(self, index: int) -> Any:
         sys.exit("bye")
-
-
-class WritesIntoTheMap(Right):
-    def __getitem__(self, index: int) -> Any:
-        return torch.from_numpy(np.asarray(self.view(index))).mul_(2)
-
-
-class TakesTooMuch(Right):
-    def __init__(self, path: Path) -> None:
-        self.held = b"x" * 3 * 2**30

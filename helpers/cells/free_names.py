@@ -13,6 +13,7 @@ import ast
 import symtable
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 _RUN_AT_ONCE = frozenset({"listcomp", "setcomp", "dictcomp", "genexpr"})
 _IN_EVERY_MODULE = frozenset({"__name__", "__file__", "__doc__", "__spec__", "__builtins__"})
@@ -26,18 +27,13 @@ class Names:
     imported: frozenset[str]
     needed_at_once: frozenset[str]  # while it is imported: bases, decorators, defaults, constants
     needed_later: frozenset[str]  # only inside functions
-    has_star: bool  # `from ... import *`: then any name may be defined
 
 
 def names_of(source: str) -> Names:
     """Return the names that a source text defines and needs. Raises SyntaxError."""
     tree = ast.parse(source)
-    star = any(
-        a.name == "*" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) for a in n.names
-    )
-    top = symtable.symtable(
-        ast.unparse(_WithoutIdleAnnotations(tree).visit(tree)), "<cell>", "exec"
-    )
+    _drop_idle_annotations(tree)
+    top = symtable.symtable(ast.unparse(tree), "<cell>", "exec")
     defined: set[str] = set()
     at_once: set[str] = set()
     later: set[str] = set()
@@ -55,7 +51,6 @@ def names_of(source: str) -> Names:
         imported=frozenset(imported),
         needed_at_once=frozenset(at_once - known),
         needed_later=frozenset(later - known - at_once),
-        has_star=star,
     )
 
 
@@ -69,42 +64,19 @@ def _tables(
         yield from _tables(child, runs_at_once and not waits)
 
 
-class _WithoutIdleAnnotations(ast.NodeTransformer):
+def _drop_idle_annotations(tree: ast.Module) -> None:
     """Drop annotations that Python never evaluates: the symbol table would count them as used."""
-
-    def __init__(self, tree: ast.Module) -> None:
-        self.all_idle = any(
-            isinstance(node, ast.ImportFrom)
-            and node.module == "__future__"
-            and any(alias.name == "annotations" for alias in node.names)
-            for node in tree.body
-        )
-        self.in_function = False
-
-    def visit_arg(self, node: ast.arg) -> ast.arg:
-        if self.all_idle:
-            node.annotation = None
-        return node
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        if self.all_idle or self.in_function:
+    function = ast.FunctionDef | ast.AsyncFunctionDef
+    functions = [node for node in ast.walk(tree) if isinstance(node, function)]
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    futures = [
+        alias.name for node in imports if node.module == "__future__" for alias in node.names
+    ]
+    all_idle = "annotations" in futures
+    for node in chain.from_iterable(map(ast.walk, [tree] if all_idle else functions)):
+        if isinstance(node, ast.AnnAssign):
             node.annotation = ast.Constant(None)
-        self.generic_visit(node)
-        return node
-
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
-        if self.all_idle:
+        elif all_idle and isinstance(node, ast.arg):
+            node.annotation = None
+        elif all_idle and isinstance(node, function):
             node.returns = None
-        return self._inside(node, in_function=True)
-
-    visit_FunctionDef = _function  # noqa: N815
-    visit_AsyncFunctionDef = _function  # noqa: N815
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        return self._inside(node, in_function=False)
-
-    def _inside(self, node: ast.AST, *, in_function: bool) -> ast.AST:
-        outside, self.in_function = self.in_function, in_function
-        self.generic_visit(node)
-        self.in_function = outside
-        return node

@@ -11,7 +11,7 @@ import warnings
 from importlib.util import module_from_spec, spec_from_file_location
 from types import CodeType, ModuleType
 
-from helpers.cells.lesson_folder import FIRST_LINE, LessonFolder
+from helpers.cells.lesson_folder import LessonFolder
 from helpers.cells.sections import Arrangement, Section, arrange, defined_by, file_text
 
 
@@ -41,7 +41,7 @@ class LessonModule:
         `forget_lines` ends that.
         """
         arrangement = arrange(self.sections, section)
-        text = file_text(arrangement.sections, FIRST_LINE)
+        text = file_text(arrangement.sections)
         linecache.cache[self.path] = (len(text), None, text.splitlines(keepends=True), self.path)
         namespace = self.module.__dict__
         before = dict(namespace)
@@ -68,7 +68,5 @@ class LessonModule:
     def _compiled(self, section: Section) -> CodeType:
         """Compile a section alone, with the line numbers that it has in the file."""
         with warnings.catch_warnings(action="ignore"):  # they were shown when the cell was checked
-            code: CodeType = compile(
-                file_text([section], FIRST_LINE), self.path, "exec", dont_inherit=True
-            )
+            code: CodeType = compile(file_text([section]), self.path, "exec", dont_inherit=True)
         return code

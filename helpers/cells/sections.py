@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from helpers.cells.free_names import Names
 
 LINES_PER_SECTION = 1000
+FIRST_LINE = "# Written by %%importable: line 2005 here is line 5 of the second cell that defines."
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,11 @@ def defined_by(sections: Sequence[Section]) -> frozenset[str]:
     return frozenset().union(*(section.names.defined for section in sections))
 
 
-def file_text(sections: Sequence[Section], first_line: str) -> str:
+def file_text(sections: Sequence[Section]) -> str:
     """Return the module's text: section 2 starts at line 2001, below the line of its magic."""
-    futures = " ".join(f"from __future__ import {name};" for name in sorted(_futures(sections)))
-    lines = [first_line, futures]
+    nodes = [node for section in sections for node in _future_imports(section.source)]
+    futures = sorted({alias.name for node in nodes for alias in node.names})
+    lines = [FIRST_LINE, " ".join(f"from __future__ import {name};" for name in futures)]
     for section in sections:
         lines += [""] * (section.place * LINES_PER_SECTION - len(lines))
         lines += ["# %%importable", *_without_futures(section.source).splitlines()]
@@ -84,11 +86,6 @@ def _can_stand(new: Section, place: int, kept: Sequence[Section]) -> bool:
 def _future_imports(source: str) -> list[ast.ImportFrom]:
     body = ast.parse(source).body
     return [n for n in body if isinstance(n, ast.ImportFrom) and n.module == "__future__"]
-
-
-def _futures(sections: Sequence[Section]) -> set[str]:
-    nodes = [node for section in sections for node in _future_imports(section.source)]
-    return {alias.name for node in nodes for alias in node.names}
 
 
 def _without_futures(source: str) -> str:

@@ -62,10 +62,10 @@ _SETTLE = """async () => {
 }"""
 
 # A cell that is to run shows [*] at once. Where none does, the command fell on nothing.
-_RUN = """async ([command, milliseconds]) => {
+_RUN = """async (command) => {
     const prompts = () => [...document.querySelectorAll(".jp-InputPrompt")]
         .map((prompt) => prompt.innerText).filter((text) => /[*\\d]/.test(text)).join();
-    const before = prompts(), end = Date.now() + milliseconds;
+    const before = prompts(), end = Date.now() + 60000;
     while (prompts() === before) {
         if (Date.now() > end) throw new Error(`${command} ran no cell`);
         window.jupyterapp.commands.execute(command);
@@ -81,27 +81,20 @@ class LabPage:
 
     page: Any  # playwright's
 
-    def run(self, command: str, seconds: float = 60) -> None:
+    def run(self, command: str = "notebook:run-all-cells") -> None:
         """Start a command that runs cells, see that one has begun, and do not wait for its end."""
         self.page.evaluate(_SETTLE)
         self.page.wait_for_function(
-            "name => window.jupyterapp.commands.isEnabled(name)",
-            arg=command,
-            timeout=seconds * 1000,
+            "name => window.jupyterapp.commands.isEnabled(name)", arg=command, timeout=60_000
         )
-        self.page.evaluate(_RUN, [command, seconds * 1000])
+        self.page.evaluate(_RUN, command)
 
-    def run_all(self) -> None:
-        """Run all cells, and do not wait for their end."""
-        self.run("notebook:run-all-cells")
-
-    def wait_for_kernel(self, status: str = "idle", seconds: float = 60) -> None:
-        """Wait until the kernel is idle, or busy."""
+    def wait_for_kernel(self) -> None:
+        """Wait until the kernel is idle."""
         self.page.wait_for_function(
-            "status => window.jupyterapp?.shell.currentWidget?.sessionContext?.session"
-            "?.kernel?.status === status",
-            arg=status,
-            timeout=seconds * 1000,
+            "() => window.jupyterapp?.shell.currentWidget?.sessionContext?.session"
+            "?.kernel?.status === 'idle'",
+            timeout=60_000,
         )
 
     def wait_for_cell(self, index: int, seconds: float = 60) -> None:
@@ -137,10 +130,6 @@ class LabPage:
         """Save the notebook, and wait until it is saved."""
         self.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
 
-    def screenshot(self, path: Path) -> None:
-        """Keep a picture of what is on the screen."""
-        self.page.screenshot(path=str(path))
-
 
 @pytest.fixture
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
@@ -161,49 +150,34 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.fixture
-def start_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Path], str]]:
-    """A function that starts JupyterLab on a folder and returns its address.
+def open_notebook(
+    browser: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[Path], LabPage]]:
+    """A function that opens a notebook in a JupyterLab of its own, with its kernel ready.
 
     The server and its kernels see the environment variables of the moment when it is called.
     """
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(root: Path) -> str:
-        private = tmp_path_factory.mktemp("jupyter")
-        port = _free_port()
-        server = subprocess.Popen(
-            _lab_command(root, port), env=_environment(private), stderr=subprocess.DEVNULL
-        )
-        started.append(server)
-        address = f"http://127.0.0.1:{port}"
-        _wait_until_it_answers(f"{address}/api?token={_TOKEN}", server)
-        return address
-
-    yield start
-    for server in started:
-        _end(server)
-
-
-@pytest.fixture
-def open_notebook(
-    browser: Any, start_lab: Callable[[Path], str]
-) -> Iterator[Callable[[Path], LabPage]]:
-    """A function that opens a notebook in JupyterLab, with its kernel ready."""
-    pages: list[Any] = []
-
     def open_it(path: Path) -> LabPage:
+        port = _free_port()
+        env = _environment(tmp_path_factory.mktemp("jupyter"))
+        command = _lab_command(path.parent, port)
+        started.append(subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL))
+        address = f"http://127.0.0.1:{port}"
+        _wait_until_it_answers(f"{address}/api?token={_TOKEN}", started[-1])
         page = browser.new_page(viewport={"width": 1300, "height": 900})
-        pages.append(page)
         page.add_init_script(f"({_NOTE_PICTURES})()")
-        address = start_lab(path.parent)
         page.goto(f"{address}/lab/tree/{path.name}?token={_TOKEN}")
         lab_page = LabPage(page)
         lab_page.wait_for_kernel()
         return lab_page
 
     yield open_it
-    for page in pages:  # pytest shows it where the test has failed
-        print(page.url, page.locator("body").inner_text(), sep="\n")
+    for page in browser.contexts[-1].pages if browser.contexts else ():
+        print(page.url, page.locator("body").inner_text(), sep="\n")  # shown where a test failed
+    for server in started:
+        _end(server)
 
 
 def _free_port() -> int:

@@ -54,7 +54,7 @@ def test_the_figure_moves_and_stop_ends_a_busy_cell(
     tmp_path: Path, open_notebook: Callable[[Path], Any]
 ) -> None:
     lab = open_notebook(_notebook(tmp_path / "live.ipynb", SHOW_RUNS, EXPERIMENT, "run"))
-    lab.run_all()
+    lab.run()
     cell = lab.cell(1)
     lab.wait_for_frames(cell, 4)
     cell.get_by_role("button", name="Stop").click()
@@ -82,6 +82,9 @@ def test_a_guess_is_typed_into_a_field_and_shown_as_text_afterwards(
         lab.wait_for_cell(index)
     lab.cell(1).get_by_label("Your guess").click(timeout=60_000)
     lab.page.keyboard.type("1,500")
+    lab.page.keyboard.press("Enter")
+    lab.cell(1).get_by_text("1,500 is kept").wait_for(timeout=60_000)
+    lab.run("notebook:run-cell")  # the click has selected its cell
     lab.cell(1).get_by_text("1,500 is kept").wait_for(timeout=60_000)
     lab.select(2)
     lab.run("notebook:run-cell")
