@@ -24,6 +24,7 @@ from helpers.loaders import raw_files
 from helpers.loaders.blocks import ShuffledBlocks
 from helpers.loaders.order import BlockShuffleSampler
 
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")  # more than cores
 ROWS = 6000
 VALUES = np.arange(4000, dtype=np.float32).reshape(1000, 4)
 SMALL: dict[str, Any] = {"batch_size": 64, "buffer_bytes": "128 KiB", "block_rows": 50}
@@ -53,7 +54,6 @@ def loop(batches: ShuffledBlocks, workers: int, prefetch: int = 2) -> Iterator[A
 forks = pytest.mark.skipif(
     "fork" not in multiprocessing.get_all_start_methods(), reason="starts many workers"
 )
-crowds = pytest.mark.filterwarnings("ignore:This DataLoader will create")  # more than cores
 
 
 def assert_right(data: GeneratedData, batches: Any, indices: Any) -> None:
@@ -85,9 +85,6 @@ def no_reader_is_left() -> Iterator[None]:
     for thread in readers():
         thread.join(10)
     assert not readers()
-
-
-# What it hands out
 
 
 @pytest.mark.parametrize(
@@ -131,7 +128,6 @@ def test_block_and_buffer_sizes_suit_the_file_where_they_are_not_given(folder: P
 
 
 @forks
-@crowds
 @pytest.mark.parametrize(("workers", "prefetch"), [(0, 1), (1, 1), (1, 3), (2, 2), (5, 3)])
 def test_the_batches_are_those_of_a_sampler_of_the_same_settings(
     workers: int, prefetch: int, data: GeneratedData
@@ -156,9 +152,6 @@ def test_large_blocks_read_past_the_cache_by_many_threads_are_right(folder: Path
         batches = make(made, buffer_bytes="4 MiB", block_rows=100, threads=8, past_cache=True)
         batches.set_epoch(epoch)
         assert_right(made, batches, batches.order)
-
-
-# Workers
 
 
 _LOOP = """
@@ -188,7 +181,6 @@ def test_workers_hand_over_right_rows_under_every_start_method(
 
 
 @forks
-@crowds
 def test_workers_without_a_fill_of_their_own_do_no_harm(data: GeneratedData) -> None:
     batches = make(data, buffer_bytes="6 MiB")
     for epoch in range(2):
@@ -198,7 +190,6 @@ def test_workers_without_a_fill_of_their_own_do_no_harm(data: GeneratedData) -> 
 
 
 @forks
-@crowds
 @pytest.mark.parametrize(
     ("workers", "prefetch"), [(0, 1), (1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (5, 1)]
 )
@@ -328,9 +319,6 @@ def test_it_pickles_small_and_holds_nothing_before_its_first_batch(data: Generat
     assert_right(data, pickle.loads(pickle.dumps(batches)), batches.order)
 
 
-# Resuming
-
-
 @forks
 @pytest.mark.parametrize("workers", [0, 1, 2])
 def test_a_saved_state_leaves_exactly_the_batches_that_were_left(
@@ -357,17 +345,6 @@ def test_a_saved_state_leaves_exactly_the_batches_that_were_left(
         assert resumed.state_dict()["batches"] == 94
         again = loop(resumed, workers)  # the next iteration is a whole one
         assert_right(data, [next(again)], indices[:1])
-
-
-def test_a_resumed_epoch_can_be_saved_again(data: GeneratedData) -> None:
-    batches = make(data)
-    indices = list(batches.order)
-    for done in range(0, 90, 10):
-        state = batches.state_dict()
-        assert state["batches"] == done
-        batches = make(data)
-        batches.load_state_dict(state)
-        assert_right(data, islice(batches, 10), indices[done : done + 10])
 
 
 @forks
@@ -475,9 +452,6 @@ def test_the_state_of_one_rank_will_do_for_all(data: GeneratedData) -> None:
     assert_right(data, second, wanted[9:])
 
 
-# Threads
-
-
 @pytest.mark.parametrize("taken", [0, 1])
 @pytest.mark.parametrize("end", [Generator.close, lambda iterator: None])
 def test_no_thread_is_left_of_a_closed_or_dropped_iterator(
@@ -566,9 +540,6 @@ for _ in range(20):  # so far that each worker is there: torch's never end if th
     assert ended.returncode == (1 if "/" in ending else 3 if ending else 0), errors
     assert "Fatal" not in errors
     assert ("ZeroDivisionError" in errors) == ("/" in ending)
-
-
-# Files that change, and errors
 
 
 def write(path: Path, values: NDArray[Any]) -> Path:
@@ -698,8 +669,6 @@ def test_a_block_is_rounded_up_to_whole_chunks(tmp_path: Path) -> None:
         batches = ShuffledBlocks(tmp_path / "x.h5", block_rows=block_rows, batch_size=10)
         assert batches.order.block_rows == whole
 
-
-# Memory
 
 _MEASURE = """
 import sys

@@ -35,20 +35,13 @@ def write_hdf5(path: Path) -> None:
         file["inside/labels"] = np.arange(4)
         file.create_dataset("packed", data=ROWS, chunks=(2, 3), compression="gzip", shuffle=True)
         file.create_dataset("unwritten", (4, 3), "float32")
-        file.create_dataset("empty", (0, 3), "float32")
         file["words"] = ["a", "b"]
         file["times"] = np.zeros(3, "M8[s]").astype(h5py.opaque_dtype(np.dtype("M8[s]")))
-        file["opaque"] = np.zeros(3, "V2")
-        file["fields"] = np.zeros(3, "f4,f4")
         file["nothing"] = h5py.Empty("float32")
-        file["swapped"] = ROWS.astype(">f4")
         file["link"] = h5py.ExternalLink("target.h5", "rows")
         narrow = h5py.h5t.STD_I32LE.copy()
         narrow.set_precision(20)
         h5py.h5d.create(file.id, b"narrow", narrow, h5py.h5s.create_simple((4, 3)))
-
-
-# .npy
 
 
 def test_the_header_says_where_the_rows_lie(tmp_path: Path) -> None:
@@ -129,9 +122,6 @@ def test_a_damaged_or_foreign_file_is_named(
         open_npy(path)
 
 
-# HDF5
-
-
 def test_an_hdf5_column_tells_the_layout(tmp_path: Path) -> None:
     write_hdf5(path := tmp_path / "data.h5")
     rows = open_hdf5(path, "rows")
@@ -149,14 +139,9 @@ def test_an_hdf5_column_tells_the_layout(tmp_path: Path) -> None:
     ("name", "message"),
     [
         ("gone", "no dataset 'gone': it has .*'inside/labels'.* 'rows'"),
-        ("inside", "no dataset 'inside': it has"),
-        ("empty", r"dataset 'empty' of .* no rows to read, its shape is \(0, 3\)"),
         ("nothing", "dataset 'nothing' of .* single value"),
         ("words", "dataset 'words' of .* holds values of any length, such as words"),
         ("times", "dataset 'times' of .* has dtype datetime64.*: times: save them as numbers"),
-        ("opaque", "dataset 'opaque' of .* bfloat16 and float8: save array.view"),
-        ("fields", "dataset 'fields' of .* compound, with fields f0, f1: save each"),
-        ("swapped", r"dataset 'swapped' of .* foreign order \(>f4\)"),
         ("link", r"'link' in .*data\.h5 is a link into .*target\.h5: pass"),
         ("narrow", "'narrow' of .* converts to int32 while reading: save it as int32"),
     ],
@@ -223,9 +208,6 @@ def test_a_lock_that_cannot_be_had_has_the_advice_of_its_cause(
     monkeypatch.setattr(h5py, "File", refuse)
     with pytest.raises(OSError, match=rf"data.h5 .*{advice}"):
         open_hdf5(tmp_path / "data.h5", "rows")
-
-
-# Rows of HDF5 in other files
 
 
 def write_virtual(folder: Path) -> Path:
@@ -341,9 +323,6 @@ def test_a_dataset_of_any_number_of_sources_is_refused(
         open_hdf5(tmp_path / "data.h5", "rows")
 
 
-# System calls
-
-
 def loop(folder: Path) -> Path:
     (folder / "a.npy").symlink_to("a.npy")
     return folder / "a.npy"
@@ -414,9 +393,6 @@ def test_an_error_of_the_system_at_any_time_has_a_cause_and_a_next_step(
             patch.setattr(Path, "stat", refuse)
             with pytest.raises(OSError, match=message):
                 ask()
-
-
-# Changes
 
 
 def replace(path: Path) -> None:
@@ -491,9 +467,6 @@ def test_a_fingerprint_is_of_what_the_file_holds(tmp_path: Path) -> None:
         replace(tmp_path / "rows")
         assert fingerprint(tmp_path / "rows") == noted
     assert len(found) == 3
-
-
-# Rows and their labels
 
 
 def test_labels_are_in_another_file_or_in_the_same_one_by_their_name(tmp_path: Path) -> None:

@@ -34,9 +34,6 @@ def flat(batches: Any) -> list[int]:
     return [index for batch in batches for index in batch]
 
 
-# The block shuffle
-
-
 @st.composite
 def samplers(draw: st.DrawFn) -> BlockShuffleSampler:
     """Draw the first of any ranks that the checks let pass."""
@@ -75,17 +72,6 @@ def test_ranks_share_an_epoch_of_every_row_once_in_equal_numbers_of_batches(
     else:
         assert sorted(indices) == list(range(rows))
         assert all(0 < size <= batch_size for share in sizes for size in share)
-
-
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
-def test_ranks_have_as_many_batches_where_a_row_more_or_less_decides(ranks: int) -> None:
-    for rows in range(ranks, 40):
-        for batch_size in range(2, 6):
-            shares = every_rank(rows, ranks, batch_size=batch_size, block_rows=1)
-            sizes = [[len(batch) for batch in share] for share in shares]
-            assert len({len(share) for share in sizes}) == 1
-            assert all(0 < size <= batch_size for share in sizes for size in share)
-            assert sorted(index for share in shares for index in flat(share)) == list(range(rows))
 
 
 @pytest.mark.parametrize(
@@ -264,9 +250,6 @@ def test_the_example_is_true() -> None:
     result = doctest.testmod(order)
     assert result.attempted == 1
     assert result.failed == 0
-
-
-# The shuffle buffer
 
 
 @given(

@@ -88,9 +88,6 @@ def opened(column: Column, *, past_cache: bool) -> Iterator[Read]:
         yield into
 
 
-# What is read
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("past_cache", [False, True])
 def test_any_range_of_rows_is_right_in_every_layout(
@@ -154,9 +151,6 @@ def test_a_file_that_is_not_the_one_noted_is_not_read(layout: str, tmp_path: Pat
         find_source(column, ROWS)
     with pytest.raises(RuntimeError, match="was replaced"), open_source(source):
         pass
-
-
-# Through the page cache, and past it
 
 
 @pytest.mark.parametrize("past_cache", [False, True])
@@ -258,8 +252,8 @@ def test_a_file_system_that_cannot_read_past_its_cache_is_noticed(
     if what == "flag":
         monkeypatch.delattr(os, "O_DIRECT", raising=False)
     else:  # some open it, and fail to read
-        where: Any = (os, "open") if what == "opening" else (raw_files, "_read_pages")
-        monkeypatch.setattr(*where, refuse)
+        where, name = (os, "open") if what == "opening" else (raw_files, "_read_pages")
+        monkeypatch.setattr(where, name, refuse)
     assert not find_source(many, MIB, past_cache=True).past_cache
 
 
@@ -285,9 +279,6 @@ def test_bounce_buffers_are_page_aligned_where_there_are_no_huge_pages(
     monkeypatch.delattr(mmap, "MADV_HUGEPAGE", raising=False)
     for buffer in refused + make_bounce_buffers(2):
         assert (len(buffer), buffer.ctypes.data % 4096, buffer.flags.writeable) == (MIB, 0, True)
-
-
-# What is announced
 
 
 @pytest.fixture
