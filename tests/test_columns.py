@@ -1,6 +1,7 @@
 import errno
 import os
 import pickle
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from helpers.loaders.columns import open_columns, open_hdf5, open_npy
-from helpers.loaders.identity import fingerprint, identify
+from helpers.loaders.identity import fingerprint
 
 ROWS = np.arange(12, dtype=np.float32).reshape(4, 3)
 
@@ -27,21 +28,20 @@ def write_npy(path: Path, array: Any = ROWS, **how: Any) -> bytes:
 
 
 def write_hdf5(path: Path) -> None:
-    with h5py.File(path, "w") as file:
+    with h5py.File(path.with_name("target.h5"), "w") as file:
+        file["rows"] = ROWS
+    with h5py.File(path, "w", userblock_size=512) as file:
         file["rows"] = ROWS
         file["inside/labels"] = np.arange(4)
         file.create_dataset("packed", data=ROWS, chunks=(2, 3), compression="gzip", shuffle=True)
         file.create_dataset("unwritten", (4, 3), "float32")
-        file.create_dataset("empty", (0, 3), "float32")
         file["words"] = ["a", "b"]
         file["times"] = np.zeros(3, "M8[s]").astype(h5py.opaque_dtype(np.dtype("M8[s]")))
-        file["opaque"] = np.zeros(3, "V2")
-        file["fields"] = np.zeros(3, "f4,f4")
         file["nothing"] = h5py.Empty("float32")
-        file["swapped"] = ROWS.astype(">f4")
-
-
-# .npy
+        file["link"] = h5py.ExternalLink("target.h5", "rows")
+        narrow = h5py.h5t.STD_I32LE.copy()
+        narrow.set_precision(20)
+        h5py.h5d.create(file.id, b"narrow", narrow, h5py.h5s.create_simple((4, 3)))
 
 
 def test_the_header_says_where_the_rows_lie(tmp_path: Path) -> None:
@@ -54,10 +54,9 @@ def test_the_header_says_where_the_rows_lie(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.frombuffer(second, np.float32), ROWS[1])
 
 
-@pytest.mark.parametrize("version", [(1, 0), (2, 0)])
-def test_both_versions_of_a_header_are_read(version: tuple[int, int], tmp_path: Path) -> None:
+def test_version_2_of_a_header_is_read(tmp_path: Path) -> None:
     with (tmp_path / "rows.npy").open("wb") as file:
-        np.lib.format.write_array(file, ROWS, version=version)
+        np.lib.format.write_array(file, ROWS, version=(2, 0))
     assert open_npy(tmp_path / "rows.npy").shape == (4, 3)
 
 
@@ -77,7 +76,7 @@ def test_one_axis_is_rows_of_single_values_in_any_order(tmp_path: Path) -> None:
         (np.zeros(3, "f4,f4"), "compound, with fields f0, f1: save each field by itself"),
         (np.zeros(3, [("λ", "f4")]), r"version \(3, 0\): save a plain array"),
         (np.array(["a", "b"]), "dtype <U1: words: save the number of each"),
-        (np.zeros(3, "S2"), "dtype |S2: words: save the number of each".replace("|", r"\|")),
+        (np.zeros(3, "S2"), r"dtype \|S2: words: save the number of each"),
         (np.zeros(3, "M8[s]"), r"times: save them as numbers, array.astype\(np.int64\)"),
         (np.zeros(3, "m8[s]"), "spans of time: save them as numbers"),
         (np.zeros((3, 2), "V2"), r"bfloat16 and float8: save array.view\(np.uint16\)"),
@@ -94,16 +93,13 @@ def test_an_array_that_is_no_rows_of_numbers_is_named(
     assert str(tmp_path / "rows.npy") in str(raised.value)
 
 
-def test_python_objects_are_named_and_never_unpickled(tmp_path: Path) -> None:
-    write_npy(tmp_path / "objects.npy", np.array([Explodes()], object), allow_pickle=True)
+def test_python_objects_and_pickles_are_named_and_never_unpickled(tmp_path: Path) -> None:
+    write_npy(path := tmp_path / "rows.npy", np.array([Explodes()], object), allow_pickle=True)
     with pytest.raises(ValueError, match="never unpickled here: save an array of numbers"):
-        open_npy(tmp_path / "objects.npy")
-
-
-def test_a_pickle_that_pretends_to_be_an_array_is_named_and_never_unpickled(tmp_path: Path) -> None:
-    (tmp_path / "rows.npy").write_bytes(pickle.dumps(Explodes()))
+        open_npy(path)
+    path.write_bytes(pickle.dumps(Explodes()))
     with pytest.raises(ValueError, match="a Python pickle, which is never opened here"):
-        open_npy(tmp_path / "rows.npy")
+        open_npy(path)
 
 
 @pytest.mark.parametrize(
@@ -114,10 +110,7 @@ def test_a_pickle_that_pretends_to_be_an_array_is_named_and_never_unpickled(tmp_
         (lambda whole: whole[:40], "damaged .npy header .*: write it again"),
         (lambda whole: whole.replace(b"'shape'", b"'shale'"), "damaged .npy header"),
         (lambda whole: whole.replace(b"(4, 3)", b"(4, {)"), "damaged .npy header"),
-        (lambda whole: b"", "not a .npy file but empty: write it again"),
-        (lambda whole: b"1.0,2.0,3.0", "text, it starts with b'1.0,2.0,': save its numbers"),
-        (lambda whole: b"\x89HDF\r\n\x1a\n", "an HDF5 file: read it with Hdf5Dataset"),
-        (lambda whole: b"\x00" + whole, "unknown, it starts with b'.x00.x93NUM"),
+        (lambda whole: b"\x89HDF\r\n\x1a\n", "not a .npy file but an HDF5 file: read it with H"),
     ],
 )
 def test_a_damaged_or_foreign_file_is_named(
@@ -125,64 +118,32 @@ def test_a_damaged_or_foreign_file_is_named(
 ) -> None:
     path = tmp_path / "rows.npy"
     path.write_bytes(change(write_npy(path)))
-    with pytest.raises(ValueError, match=message) as raised:
+    with pytest.raises(ValueError, match=f"{re.escape(str(path))} .*{message}"):
         open_npy(path)
-    assert str(path) in str(raised.value)
-
-
-@pytest.mark.parametrize("read", [open_npy, lambda path: open_hdf5(path, "rows")])
-def test_a_missing_file_and_a_folder_are_named(
-    read: Callable[[Path], object], tmp_path: Path
-) -> None:
-    with pytest.raises(FileNotFoundError, match=r"no file .*gone: check the path"):
-        read(tmp_path / "gone")
-    with pytest.raises(IsADirectoryError, match="is a folder: pass one file in it"):
-        read(tmp_path)
-
-
-# HDF5
 
 
 def test_an_hdf5_column_tells_the_layout(tmp_path: Path) -> None:
-    write_hdf5(tmp_path / "data.h5")
-    rows = open_hdf5(tmp_path / "data.h5", "rows")
+    write_hdf5(path := tmp_path / "data.h5")
+    rows = open_hdf5(path, "rows")
     assert (rows.shape, rows.dtype.str, rows.row_bytes) == ((4, 3), "<f4", 12)
     assert (rows.rows, rows.chunks, rows.chunk_rows, rows.filters) == (4, None, 1, ())
-    assert rows.offset is not None
-    found = (tmp_path / "data.h5").read_bytes()[rows.offset :][:48]
-    assert found == ROWS.tobytes()
-    packed = open_hdf5(tmp_path / "data.h5", "packed")
+    assert path.read_bytes()[rows.offset :][:48] == ROWS.tobytes()
+    packed = open_hdf5(path, "packed")
     assert (packed.chunks, packed.chunk_rows, packed.filters) == ((2, 3), 2, (2, 1))
     assert packed.offset is None
-    assert open_hdf5(tmp_path / "data.h5", "unwritten").offset is None
-
-
-def test_the_offset_counts_a_block_of_the_users_own(tmp_path: Path) -> None:
-    with h5py.File(tmp_path / "data.h5", "w", userblock_size=512) as file:
-        file["rows"] = ROWS
-    offset = open_hdf5(tmp_path / "data.h5", "rows").offset
-    assert (tmp_path / "data.h5").read_bytes()[offset:][:48] == ROWS.tobytes()
-
-
-def test_rows_in_another_file_have_no_offset(tmp_path: Path) -> None:
-    with h5py.File(tmp_path / "data.h5", "w") as file:
-        external = [(str(tmp_path / "raw"), 0, ROWS.nbytes)]
-        file.create_dataset("rows", data=ROWS, external=external)
-    assert open_hdf5(tmp_path / "data.h5", "rows").offset is None
+    assert open_hdf5(path, "unwritten").offset is None
+    assert open_hdf5(write_external(tmp_path), "rows").offset is None
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
         ("gone", "no dataset 'gone': it has .*'inside/labels'.* 'rows'"),
-        ("inside", "no dataset 'inside': it has"),
-        ("empty", r"dataset 'empty' of .* no rows to read, its shape is \(0, 3\)"),
         ("nothing", "dataset 'nothing' of .* single value"),
         ("words", "dataset 'words' of .* holds values of any length, such as words"),
         ("times", "dataset 'times' of .* has dtype datetime64.*: times: save them as numbers"),
-        ("opaque", "dataset 'opaque' of .* bfloat16 and float8: save array.view"),
-        ("fields", "dataset 'fields' of .* compound, with fields f0, f1: save each"),
-        ("swapped", r"dataset 'swapped' of .* foreign order \(>f4\)"),
+        ("link", r"'link' in .*data\.h5 is a link into .*target\.h5: pass"),
+        ("narrow", "'narrow' of .* converts to int32 while reading: save it as int32"),
     ],
 )
 def test_a_dataset_that_will_not_do_is_named(name: str, message: str, tmp_path: Path) -> None:
@@ -191,43 +152,13 @@ def test_a_dataset_that_will_not_do_is_named(name: str, message: str, tmp_path: 
         open_hdf5(tmp_path / "data.h5", name)
 
 
-def test_a_link_into_another_file_is_named(tmp_path: Path) -> None:
-    write_hdf5(tmp_path / "target.h5")
-    with h5py.File(tmp_path / "links.h5", "w") as file:
-        file["rows"] = h5py.ExternalLink(str(tmp_path / "target.h5"), "rows")
-    with pytest.raises(
-        ValueError, match=r"'rows' in .*links\.h5 is a link into .*target\.h5: pass"
-    ):
-        open_hdf5(tmp_path / "links.h5", "rows")
-
-
-def test_numbers_that_hdf5_converts_are_named(tmp_path: Path) -> None:
-    narrow = h5py.h5t.STD_I32LE.copy()
-    narrow.set_precision(20)
-    with h5py.File(tmp_path / "narrow.h5", "w") as file:
-        space = h5py.h5s.create_simple((4, 3))
-        h5py.h5d.create(file.id, b"rows", narrow, space).write(
-            h5py.h5s.ALL, h5py.h5s.ALL, np.ones((4, 3), np.int32)
-        )
-    with pytest.raises(ValueError, match="converts to int32 while reading: save it as int32"):
-        open_hdf5(tmp_path / "narrow.h5", "rows")
-
-
-@pytest.mark.parametrize("dtype", ["?", "i1", "u8", "f2", "f8", "c8", "c16"])
-def test_every_type_of_numpys_numbers_is_taken(dtype: str, tmp_path: Path) -> None:
-    with h5py.File(tmp_path / "x.h5", "w") as file:
-        file["rows"] = np.ones((4, 3), dtype)
-    assert open_hdf5(tmp_path / "x.h5", "rows").dtype == np.dtype(dtype)
-
-
 def test_a_filter_that_is_not_installed_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_hdf5(tmp_path / "data.h5")
     monkeypatch.setattr(h5py.h5z, "filter_avail", lambda code: code != 1)
-    with pytest.raises(
-        ValueError, match=r"filter 1 \(deflate\).*process has not loaded: .*`import hdf5plugin` in"
-    ):
+    message = r"filter 1 \(deflate\).*process has not loaded: .*`import hdf5plugin` in"
+    with pytest.raises(ValueError, match=message):
         open_hdf5(tmp_path / "data.h5", "packed")
 
 
@@ -279,9 +210,6 @@ def test_a_lock_that_cannot_be_had_has_the_advice_of_its_cause(
         open_hdf5(tmp_path / "data.h5", "rows")
 
 
-# Rows of HDF5 in other files
-
-
 def write_virtual(folder: Path) -> Path:
     """Write rows in source.h5, a dataset over them, and one over that, in a folder of their own."""
     with h5py.File(folder / "source.h5", "w") as file:
@@ -326,46 +254,40 @@ def test_files_behind_a_dataset_are_checked_as_its_own(
         (tmp_path / "gone").rename(tmp_path / name)
 
 
-@pytest.mark.parametrize(("name", "needed"), [("first", 28), ("second", 28)])
-def test_an_external_file_that_is_short_is_named(name: str, needed: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["first", "second"])
+def test_an_external_file_that_is_short_is_named(name: str, tmp_path: Path) -> None:
     write_external(tmp_path)
-    os.truncate(tmp_path / name, needed - 1)
-    message = f"{name} was cut short: .* first {needed} bytes, and it has {needed - 1}: write"
-    with pytest.raises(ValueError, match=message):
+    os.truncate(tmp_path / name, 27)
+    with pytest.raises(ValueError, match=f"{name} was cut short: .* first 28 bytes, and it has 27"):
         open_hdf5(tmp_path / "data.h5", "rows")
 
 
-@pytest.mark.parametrize("origin", ["", "${ORIGIN}"])
+@pytest.mark.parametrize(("origin", "where"), [("", "raw"), ("${ORIGIN}", "x/raw")])
 def test_an_external_file_is_looked_for_where_hdf5_does(
-    origin: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    origin: str, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "x").mkdir()
     monkeypatch.chdir(tmp_path)
     with h5py.File("x/data.h5", "w") as file:
         file.create_dataset("rows", data=ROWS, external=[("raw", 0, ROWS.nbytes)])
-    if origin:
-        (tmp_path / "raw").rename(tmp_path / "x/raw")
+    (tmp_path / "raw").rename(tmp_path / where)
     monkeypatch.setenv("HDF5_EXTFILE_PREFIX", origin)
-    where = tmp_path / "x/raw" if origin else tmp_path / "raw"
-    assert open_hdf5("x/data.h5", "rows").files[1].path == where
+    assert open_hdf5("x/data.h5", "rows").files[1].path == tmp_path / where
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("name", "message"),
     [
-        (lambda file: file.pop("rows"), r"source\.h5 has no dataset 'rows': it has none"),
-        (lambda file: file.__setitem__("rows", ROWS[:3]), r"source\.h5 is \(3, 3\), smaller than"),
+        ("other", r"source\.h5 has no dataset 'rows': it has 'other'"),
+        ("rows", r"source\.h5 is \(3, 3\), smaller than what .* takes from it: write it again"),
     ],
 )
 def test_a_source_that_cannot_give_all_rows_is_named(
-    change: Callable[[Any], object], message: str, tmp_path: Path
+    name: str, message: str, tmp_path: Path
 ) -> None:
     path = write_virtual(tmp_path)
     with h5py.File(tmp_path / "source.h5", "w") as file:
-        file["rows"] = ROWS
-        if "smaller" in message:
-            file.pop("rows")
-        change(file)
+        file[name] = ROWS[:3]
     with pytest.raises(ValueError, match=message):
         open_hdf5(path, "rows")
 
@@ -401,9 +323,6 @@ def test_a_dataset_of_any_number_of_sources_is_refused(
         open_hdf5(tmp_path / "data.h5", "rows")
 
 
-# System calls
-
-
 def loop(folder: Path) -> Path:
     (folder / "a.npy").symlink_to("a.npy")
     return folder / "a.npy"
@@ -417,20 +336,26 @@ def pipe(folder: Path) -> Path:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no named pipes")
 @pytest.mark.parametrize("read", [open_npy, lambda path: open_hdf5(path, "rows")])
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("make", "error", "message"),
     [
-        (loop, "a.npy cannot be read, its links lead in a circle: mend"),
-        (pipe, "a.npy is a named pipe: write what comes from it into a file"),
-        (lambda folder: Path("/dev/null"), "/dev/null is a device: write"),
-        (lambda folder: folder / ("a" * 300), "a cannot be read, its name is too long: give"),
-        (lambda folder: Path(__file__) / "a.npy", "a.npy cannot be read, .* is a file: check"),
-        (lambda folder: folder / "a\0.npy", "has a NUL character in it: check the path"),
+        (lambda folder: folder / "gone", FileNotFoundError, "no file .*gone: check the path"),
+        (lambda folder: folder, IsADirectoryError, "is a folder: pass one file in it"),
+        (loop, OSError, "a.npy cannot be read, its links lead in a circle: mend"),
+        (pipe, ValueError, "a.npy is a named pipe: write what comes from it into a file"),
+        (lambda folder: Path("/dev/null"), ValueError, "/dev/null is a device: write"),
+        (lambda folder: folder / ("a" * 300), OSError, "a cannot be read, its name is too long: g"),
+        (lambda folder: Path(__file__) / "a", OSError, "a cannot be read, .* is a file: check"),
+        (lambda folder: folder / "a\0.npy", ValueError, "has a NUL character in it: check the"),
     ],
 )
 def test_a_path_that_leads_to_no_file_has_a_cause_and_a_next_step(
-    make: Callable[[Path], Path], message: str, read: Callable[[Path], object], tmp_path: Path
+    make: Callable[[Path], Path],
+    error: type[Exception],
+    message: str,
+    read: Callable[[Path], object],
+    tmp_path: Path,
 ) -> None:
-    with pytest.raises((ValueError, OSError), match=message):
+    with pytest.raises(error, match=message):
         read(make(tmp_path))
 
 
@@ -470,9 +395,6 @@ def test_an_error_of_the_system_at_any_time_has_a_cause_and_a_next_step(
                 ask()
 
 
-# Changes
-
-
 def replace(path: Path) -> None:
     other = path.with_name("other")
     other.write_bytes(path.read_bytes())
@@ -492,21 +414,18 @@ def replace(path: Path) -> None:
 def test_a_change_of_the_file_is_noticed_and_named(
     change: Callable[[Path], object], message: str, tmp_path: Path
 ) -> None:
-    path = tmp_path / "rows.npy"
-    write_npy(path)
+    write_npy(path := tmp_path / "rows.npy")
     column = open_npy(path)
     column.check_unchanged()
     change(path)
-    with pytest.raises(RuntimeError, match=message) as raised:
+    with pytest.raises(RuntimeError, match=f"{re.escape(str(path))} {message}"):
         column.check_unchanged()
-    assert str(path) in str(raised.value)
 
 
 def test_an_open_file_has_the_identity_of_its_path(tmp_path: Path) -> None:
     write_npy(tmp_path / "rows.npy")
     column = open_npy(tmp_path / "rows.npy")
     with column.path.open("rb") as file:
-        assert identify(file.fileno()) == identify(column.path) == column.files[0].identity
         replace(column.path)
         column.check_unchanged(file.fileno())
         with pytest.raises(RuntimeError, match="was replaced"):
@@ -514,8 +433,7 @@ def test_an_open_file_has_the_identity_of_its_path(tmp_path: Path) -> None:
 
 
 def test_a_new_inode_or_link_of_the_same_file_is_no_change(tmp_path: Path) -> None:
-    path = tmp_path / "rows.npy"
-    write_npy(path)
+    write_npy(path := tmp_path / "rows.npy")
     noted, stat = open_npy(path), path.stat()
     replace(path)
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
@@ -542,27 +460,24 @@ def test_a_file_is_noted_only_when_the_next_write_would_have_another_time(
 
 
 def test_a_fingerprint_is_of_what_the_file_holds(tmp_path: Path) -> None:
-    content = write_npy(tmp_path / "rows.npy")
-    noted = fingerprint(tmp_path / "rows.npy")
-    replace(tmp_path / "rows.npy")
-    assert fingerprint(tmp_path / "rows.npy") == noted
-    for other in (content[:-1] + b"x", content + bytes(1)):
-        (tmp_path / "rows.npy").write_bytes(other)
-        assert fingerprint(tmp_path / "rows.npy") != noted
-    (tmp_path / "short").write_bytes(bytes(100_000))
-    (tmp_path / "long").write_bytes(bytes(100_001))
-    assert fingerprint(tmp_path / "short") != fingerprint(tmp_path / "long")
+    found = set()
+    for content in (bytes(100_000), bytes(100_001), b"x" + bytes(99_999)):
+        (tmp_path / "rows").write_bytes(content)
+        found.add(noted := fingerprint(tmp_path / "rows"))
+        replace(tmp_path / "rows")
+        assert fingerprint(tmp_path / "rows") == noted
+    assert len(found) == 3
 
 
-# Rows and their labels
-
-
-def test_the_ending_of_a_name_tells_the_format(tmp_path: Path) -> None:
-    write_npy(tmp_path / "rows.npy")
-    write_hdf5(tmp_path / "data")
-    pair = open_columns(tmp_path / "rows.npy", "rows", tmp_path / "data", "inside/labels")
-    assert [(column.name, column.rows) for column in pair] == [("", 4), ("inside/labels", 4)]
-    assert len(open_columns(tmp_path / "data", "packed", None, None)) == 1
+def test_labels_are_in_another_file_or_in_the_same_one_by_their_name(tmp_path: Path) -> None:
+    write_npy(npy := tmp_path / "rows.npy")
+    write_hdf5(hdf5 := tmp_path / "data")  # the ending tells the format
+    for rows, labels, names in ((npy, hdf5, ""), (hdf5, None, "rows")):
+        pair = open_columns(rows, "rows", labels, "inside/labels")
+        assert [(column.name, column.rows) for column in pair] == [(names, 4), ("inside/labels", 4)]
+    assert len(open_columns(hdf5, "packed", None, None)) == 1
+    with pytest.raises(ValueError, match=r"rows\.npy is one array: pass the labels_path"):
+        open_columns(npy, "rows", None, "labels")
 
 
 def test_labels_of_other_rows_are_named(tmp_path: Path) -> None:
@@ -570,12 +485,3 @@ def test_labels_of_other_rows_are_named(tmp_path: Path) -> None:
     write_hdf5(tmp_path / "data")
     with pytest.raises(ValueError, match=r"data has 4 rows, and .*labels.npy 5 labels: pass the"):
         open_columns(tmp_path / "data", "rows", tmp_path / "labels.npy", "ignored")
-
-
-def test_labels_of_the_same_file_are_found_by_their_name(tmp_path: Path) -> None:
-    write_hdf5(tmp_path / "x.h5")
-    rows, labels = open_columns(tmp_path / "x.h5", "rows", None, "inside/labels")
-    assert (rows.name, labels.name, rows.path) == ("rows", "inside/labels", labels.path)
-    np.save(tmp_path / "rows.npy", ROWS)
-    with pytest.raises(ValueError, match=r"rows\.npy is one array: pass the labels_path"):
-        open_columns(tmp_path / "rows.npy", "rows", None, "labels")

@@ -28,13 +28,13 @@ def fill(*starts: int, rows: int = 10) -> Fill:
 
 
 def reading(
-    fills: list[Fill], column: Column, *, threads: int = 1, ahead: int = 1, past_cache: bool = False
+    fills: list[Fill], column: Column, *, threads: int = 1, past_cache: bool = False
 ) -> Generator[tuple[Fill, list[Rows]]]:
-    """Read each fill into buffers of its own."""
+    """Read each fill into buffers of its own, one ahead."""
     buffers = [[make_buffer(column, fill.edges[-1])] for fill in fills]
     source = find_source(column, fills[0].edges[-1], past_cache)
     assert source.past_cache == past_cache
-    return read_fills(zip(fills, buffers, strict=True), [source], threads, ahead)
+    return read_fills(zip(fills, buffers, strict=True), [source], threads, ahead=1)
 
 
 def watch(monkeypatch: pytest.MonkeyPatch, read: Callable[[int, Read, Any], None]) -> None:
@@ -47,34 +47,22 @@ def watch(monkeypatch: pytest.MonkeyPatch, read: Callable[[int, Read, Any], None
     monkeypatch.setattr(raw_files, "_read_bytes", instead)
 
 
-def test_a_fill_holds_its_ranges_end_to_end(column: Column) -> None:
-    for ahead in (0, 1, 5):
-        fills = [fill(0, 50), fill(20), fill(90)]
-        found = [rows for _, (rows,) in reading(fills, column, threads=3, ahead=ahead)]
-        np.testing.assert_array_equal(found[0], np.concatenate([VALUES[:10], VALUES[50:60]]))
-        np.testing.assert_array_equal(found[1], VALUES[20:30])
-        np.testing.assert_array_equal(found[2], VALUES[90:])
-
-
-def test_a_fill_comes_with_its_own_buffers_and_nothing_is_written_behind_it(column: Column) -> None:
-    buffers = [[np.full((20, 4), -1, np.float32)] for _ in range(2)]
-    fills = [fill(0, 50), fill(20)]
-    pairs = list(zip(fills, buffers, strict=True))
-    found = list(read_fills(pairs, [find_source(column, 10)], threads=2, ahead=1))
-    assert [(one, id(rows)) for one, rows in found] == [(one, id(rows)) for one, rows in pairs]
-    np.testing.assert_array_equal(buffers[1][0][:10], VALUES[20:30])
-    assert (buffers[1][0][10:] == -1).all()
-
-
-def test_rows_and_labels_are_read_side_by_side(column: Column, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ahead", [0, 1, 5])
+def test_a_fill_holds_its_ranges_end_to_end_in_its_own_buffers_and_nothing_behind_them(
+    ahead: int, column: Column, tmp_path: Path
+) -> None:
     np.save(tmp_path / "y.npy", np.arange(100))
-    columns = [column, open_npy(tmp_path / "y.npy")]
-    buffers = [make_buffer(each, 20) for each in columns]
-    sources = [find_source(each, 10) for each in columns]
-    for _, (rows, labels) in read_fills([(fill(30, 70), buffers)], sources, threads=2, ahead=0):
-        wanted = [*range(30, 40), *range(70, 80)]
-        np.testing.assert_array_equal(labels, wanted)
-        np.testing.assert_array_equal(rows, VALUES[wanted])
+    sources = [find_source(each, 10) for each in (column, open_npy(tmp_path / "y.npy"))]
+    fills = [fill(0, 50), fill(20), fill(90)]
+    buffers = [[np.full((20, 4), -1, np.float32), np.full(20, -1)] for _ in fills]
+    pairs = list(zip(fills, buffers, strict=True))
+    found = list(read_fills(pairs, sources, threads=3, ahead=ahead))
+    assert [(one, id(rows)) for one, rows in found] == [(one, id(rows)) for one, rows in pairs]
+    for one, (rows, labels) in found:
+        wanted = np.concatenate([np.arange(*row_range) for row_range in one.ranges])
+        np.testing.assert_array_equal(labels[: len(wanted)], wanted)
+        np.testing.assert_array_equal(rows[: len(wanted)], VALUES[wanted])
+        assert (rows[len(wanted) :] == -1).all()
 
 
 def test_threads_read_at_the_same_time(column: Column, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,28 +74,6 @@ def test_threads_read_at_the_same_time(column: Column, monkeypatch: pytest.Monke
 
     watch(monkeypatch, meet)
     assert len(list(reading([fill(0, 10, 20)], column, threads=3))) == 1
-
-
-@pytest.mark.parametrize("ahead", [0, 1, 2])
-def test_what_comes_next_is_read_while_a_fill_is_in_use_and_no_more(
-    ahead: int, column: Column, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begun = {row: threading.Event() for row in range(0, 100, 10)}
-    seen = []
-
-    def note(row: int, read: Read, arguments: Any) -> None:
-        seen.append(row)
-        begun[row].set()
-        read(*arguments)
-
-    watch(monkeypatch, note)
-    fills = reading([fill(row) for row in begun], column, ahead=ahead)
-    for done in range(3):
-        next(fills)
-        assert begun[10 * (done + ahead)].wait(60)
-        assert seen == list(range(0, 10 * (done + ahead + 1), 10))
-    fills.close()  # waits for the threads, so nothing more was to come
-    assert seen == list(range(0, 10 * (2 + ahead + 1), 10))
 
 
 def test_a_closed_reading_leaves_out_what_was_not_begun(
@@ -133,19 +99,6 @@ def test_a_closed_reading_leaves_out_what_was_not_begun(
     closing.set()
     closer.join(60)
     assert seen == [0, 10]
-
-
-def test_no_thread_is_left_of_a_reading_that_ended_was_closed_or_dropped(column: Column) -> None:
-    def readers() -> int:
-        return sum("reader of a fill" in thread.name for thread in threading.enumerate())
-
-    for end in (list, Generator.close, lambda fills: None):
-        fills = reading([fill(0), fill(10), fill(20)], column, threads=2)
-        next(fills)
-        assert readers()
-        end(fills)
-        del fills
-        assert not readers()
 
 
 def test_threads_that_read_past_the_cache_never_share_a_bounce_buffer(

@@ -22,8 +22,7 @@ After a crash, with the state that was saved with the model:
         batches.set_epoch(epoch)                          # the same epoch keeps its place
         ...
 
-Where to read on: `order` (which rows when), `fills` (the threads), `sources` (how each format is
-read), `ring` (workers), `columns` (what is checked before).
+Read on in `order` (which rows when), `fills` (threads), `ring` (workers), `sources` (formats).
 """
 
 import os
@@ -31,6 +30,7 @@ import sys
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 from helpers.loaders.columns import Rows, open_columns
 from helpers.loaders.fills import make_buffer, read_fills
 from helpers.loaders.order import BlockShuffleSampler, Fill
-from helpers.loaders.ring import Ring, as_arrays, make_ring, receive
+from helpers.loaders.ring import Ring, as_arrays, make_ring
 from helpers.loaders.settings import whole_number, yes_or_no
 from helpers.loaders.sources import Source, find_source
 from helpers.units import parse_size
@@ -62,20 +62,16 @@ _PLACE = ("batches", "epoch", "buffer_blocks")  # what differs from state to sta
 
 @dataclass
 class _Place:
-    """Where an iteration is: behind so many batches of this order."""
-
     order: BlockShuffleSampler
-    batches: int
+    batches: int  # that were handed out
 
 
 class ShuffledBlocks(IterableDataset[Batch]):
     """Batches of a file's rows, or of `(rows, labels)`, in the order of a `BlockShuffleSampler`.
 
     Tensors of `(batch_size, *row shape)` in the file's dtype, the loop's own to change; the last of
-    an epoch is smaller, or left out with `drop_last`. Every row comes once in an epoch. Without
-    `set_epoch` each epoch has the order of the first.
-
-    Of `ranks` processes with one seed, each with its own `rank`, all get equally many batches.
+    an epoch is smaller, or left out with `drop_last`. Every row comes once in an epoch. Of `ranks`
+    processes with one seed, each with its own `rank`, all get equally many batches.
 
     Files are .npy or HDF5, with datasets named "rows" and "labels" unless you say otherwise. Of
     HDF5 these are fast: no chunks, or chunks of whole rows without compression or with gzip, those
@@ -91,9 +87,8 @@ class ShuffledBlocks(IterableDataset[Batch]):
     A file that free RAM cannot hold is read past the page cache, where system and format can.
     `past_cache=True` does so with any file, which suits one that is read once; `False` never does.
 
-    Raises ValueError, TypeError or OSError before any work for what cannot be; RuntimeError when a
-    file has changed, before a row of another time is handed out (`identity` says what can be seen);
-    OSError, with the rows, where they cannot be read.
+    Raises ValueError, TypeError or OSError before any work; RuntimeError when a file has changed
+    (`identity` says what can be seen); OSError, with the rows, where they cannot be read.
     """
 
     def __init__(
@@ -165,9 +160,8 @@ class ShuffledBlocks(IterableDataset[Batch]):
     def unpack(self, loader: DataLoader[Any]) -> Iterator[Batch]:
         """Yield the batches of a DataLoader over this dataset, whose workers read the fills.
 
-        They read into memory that they share with the loop. A loader asks a worker for a fill when
-        it hands out the one `prefetch_factor * num_workers` before: so many and one are in use.
-        To pin memory, pin each batch: the loader itself hands over none.
+        They read into memory that they share with the loop: `prefetch_factor * num_workers` fills,
+        and the one that is handed out. To pin memory, pin each batch.
         """
         if loader.dataset is not self or loader.batch_size is not None:
             raise ValueError("pass DataLoader(batches, batch_size=None, ...) over these batches")
@@ -189,7 +183,8 @@ class ShuffledBlocks(IterableDataset[Batch]):
             messages = iter(loader)
         finally:
             self._ring = []
-        return self._batches(receive(messages, self.order.fills(self._start), ring))
+        fills = zip(messages, self.order.fills(self._start), as_arrays(ring), strict=False)
+        return self._batches((fill, rows) for _, fill, rows in fills)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the place behind the last batch that was handed out, as numbers and strings."""
@@ -203,8 +198,7 @@ class ShuffledBlocks(IterableDataset[Batch]):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Let the next iteration yield the batches that were left when `state` was taken.
 
-        The place is kept until an iteration has come to the end of the epoch, or `set_epoch` has
-        chosen another: one that is given up before, as `next(iter(batches))`, does not use it up.
+        The place is kept until an iteration ends the epoch, or `set_epoch` has chosen another.
         """
         if not isinstance(state, Mapping):
             raise TypeError(f"the state is {state!r}: pass one that state_dict returned")
@@ -226,14 +220,12 @@ class ShuffledBlocks(IterableDataset[Batch]):
         self._go_to(order, batches)
 
     def _go_to(self, order: BlockShuffleSampler, batches: int) -> None:
-        #: The sampler whose batches the last iteration handed out, or the next one will. Workers
-        #: make the fills smaller: with them, ask after `unpack`.
+        #: The sampler of the last iteration, or the next one. With workers, ask after `unpack`.
         self.order = order
         self._start = batches  # that the next iteration leaves out
         self._place = _Place(order, batches)
 
     def _choose_block_rows(self, wanted: int | None) -> int:
-        """Return the rows of a block, in whole chunks: as wanted, or to suit disk and buffer."""
         rows = self._columns[0]
         if wanted is None:
             most = min(self._memory_rows // 2, rows.rows) // _FEWEST_BLOCKS
@@ -241,7 +233,6 @@ class ShuffledBlocks(IterableDataset[Batch]):
         return -(-whole_number("block_rows", wanted, 1) // rows.chunk_rows) * rows.chunk_rows
 
     def _buffer_blocks(self, buffers: int) -> int:
-        """Return how many blocks a fill holds where so many fills share the memory."""
         block_rows = self.order.block_rows
         batch_size = min(self.order.batch_size, self.order.rows)
         rows = self._memory_rows // buffers
@@ -266,14 +257,12 @@ class ShuffledBlocks(IterableDataset[Batch]):
         self.order = replace(order, buffer_blocks=buffer_blocks)
 
     def _read_ahead(self) -> Generator[tuple[Fill, list[Rows]]]:
-        """Read in the process of the loop: one fill ahead."""
-        rows = self._fill_rows
-        buffers = ([make_buffer(column, rows) for column in self._columns] for _ in range(2))
+        room = partial(make_buffer, rows=self._fill_rows)
+        buffers = ([*map(room, self._columns)] for _ in range(2))
         fills = zip(self.order.fills(self._start), cycle(buffers), strict=False)
         return read_fills(fills, self._find_sources(), self._threads, ahead=1)
 
     def _read_in_worker(self, worker: int, workers: int) -> Iterator[None]:
-        """Read every so many-th fill, and say that it is there."""
         fills = zip(self.order.fills(self._start), as_arrays(self._ring), strict=False)
         mine = islice(fills, worker, None, workers)
         with closing(read_fills(mine, self._find_sources(), self._threads, ahead=0)) as ready:

@@ -177,7 +177,6 @@ def _describe(noted: NotedFile, name: str, dataset: Any) -> Column:
 
 
 def _check_rows(what: str, shape: tuple[int, ...] | None, dtype: np.dtype[Any]) -> None:
-    """Raise where an array is not one or more rows of numbers, as torch has them."""
     for wrong, message in _mistakes(shape, dtype):
         if wrong:
             raise ValueError(f"{what} {message}")

@@ -36,11 +36,10 @@ _LARGE_BYTES = 1 << 20  # of a batch: below, to make shared memory costs more th
 
 
 class FileDataset(Dataset[torch.Tensor]):
-    """The rows of one column of a file. This class knows indices and processes, but no format.
+    """The rows of one column of a file, each a tensor that is its reader's own to change.
 
-    A row is a tensor of `shape[1:]` and `dtype`, its reader's own to change. Negative indices count
-    from the end. Raises IndexError outside, TypeError for what is no integer, RuntimeError when the
-    file has changed.
+    Negative indices count from the end. Raises IndexError outside, TypeError for what is no
+    integer, RuntimeError when the file has changed.
     """
 
     def __init__(self, column: Column, open_rows: Callable[[], MappedRows | ChunkedRows]) -> None:
@@ -128,10 +127,7 @@ class Labelled(Dataset[Pair]):
 
 
 def _from_start(index: Index, length: int, path: Path) -> tuple[Indices, bool]:
-    """Return indices counted from the start of the file, and whether it was but one.
-
-    Raises an error that names one where it is outside, or none.
-    """
+    """Return indices counted from the start of the file, and whether it was but one."""
     if isinstance(index, slice):
         return np.arange(*index.indices(length)), False
     asked = np.asarray(index)

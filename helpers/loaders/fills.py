@@ -25,8 +25,8 @@ def read_fills(
 ) -> Generator[tuple[Fill, list[Rows]]]:
     """Read each fill into its buffers, one for each column, and yield both.
 
-    As many fills `ahead` are being read meanwhile. When the generator is closed or forgotten, its
-    threads end with the range that they are at. A process that ends waits until these are read.
+    As many fills `ahead` are being read meanwhile. When the generator is closed or forgotten, or
+    its process ends, its threads end with the range that they are at.
     """
     process = os.getpid()
     free = deque(make_bounce_buffers(threads))

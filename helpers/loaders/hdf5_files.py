@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from helpers.loaders.opening import looks_like, open_regular
 
@@ -28,8 +28,11 @@ def open_hdf5_file(path: Path, **how: Any) -> Iterator[Any]:
 
     with open_regular(path) as file:  # a plain cause has a plain error
         # The user's own block may come before the signature.
-        places = (0, *(512 << step for step in range(20)))
-        if not any(_has_signature(file, place) for place in places):
+        for place in (0, *(512 << step for step in range(20))):
+            file.seek(place)
+            if file.read(len(_SIGNATURE)) == _SIGNATURE:
+                break
+        else:
             file.seek(0)
             raise ValueError(f"{path} is not HDF5 but {looks_like(file.read(64))}")
     try:
@@ -47,9 +50,7 @@ def get_dataset(file: Any, path: Path, name: str) -> Any:
     try:
         dataset = file.get(name)
     except OSError as error:
-        raise ValueError(
-            f"{name!r} of {path} cannot be opened ({error}): write it again"
-        ) from error
+        raise ValueError(f"{name!r} of {path} is damaged ({error}): write it again") from error
     if not isinstance(dataset, h5py.Dataset):
         raise ValueError(f"{path} has no dataset {name!r}: it has {_names(file)}")
     if dataset.file.filename != file.filename:
@@ -80,11 +81,6 @@ def reading_advice(error: Exception) -> str:
     if "plugin" in str(error) or "required filter" in str(error):
         return f"HDF5 has a filter that this process has not loaded: {_PLUGIN}"
     return "check the disk, or write the file again"
-
-
-def _has_signature(file: BinaryIO, place: int) -> bool:
-    file.seek(place)
-    return file.read(len(_SIGNATURE)) == _SIGNATURE
 
 
 def _explained(path: Path, error: OSError) -> Exception:
@@ -135,7 +131,6 @@ def _follow(path: Path, dataset: Any, found: dict[Path, None], seen: set[tuple[P
 
 
 def _check_extent(what: str, part: Any, other: Path, source: Any) -> None:
-    """Raise ValueError where a source is smaller than what is taken from it."""
     try:
         wanted = part.vspace.get_select_npoints()
         try:
@@ -170,19 +165,18 @@ def _virtual_places(path: Path, name: str) -> list[Path]:
     whole = Path(name)
     relative = Path(whole.name) if whole.is_absolute() else whole
     prefixes = os.environ.get("HDF5_VDS_PREFIX", "").split(os.pathsep)
-    folders = [Path(_origin(prefix, path)) for prefix in prefixes if prefix]
+    folders = [_origin(prefix, path) for prefix in prefixes if prefix]
     folders += [path.parent, Path.cwd(), path.resolve().parent]
     return [whole] * whole.is_absolute() + [folder / relative for folder in folders]
 
 
 def _external_places(path: Path, name: str) -> list[Path]:
     """Return where HDF5 looks for an external file: not beside the file, unless told so."""
-    prefix = os.environ.get("HDF5_EXTFILE_PREFIX", "")
-    return [Path(_origin(prefix, path), name).absolute()]
+    return [(_origin(os.environ.get("HDF5_EXTFILE_PREFIX", ""), path) / name).absolute()]
 
 
-def _origin(prefix: str, path: Path) -> str:
-    return prefix.replace("${ORIGIN}", str(path.parent))
+def _origin(prefix: str, path: Path) -> Path:
+    return Path(prefix.replace("${ORIGIN}", str(path.parent)))
 
 
 def _names(file: Any) -> str:

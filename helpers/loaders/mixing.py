@@ -1,14 +1,11 @@
-"""How well an order is mixed: measures of what was handed out, whoever shuffled it.
+"""How well an order is mixed: a measure of what was handed out, whoever shuffled it.
 
-Each stands beside what a full shuffle gives on average, so that it needs no second run:
+It stands beside what a full shuffle gives on average, so that it needs no second run:
 
     >>> distinct_labels([0, 0, 1, 1, 2, 2], batch_size=2)
     distinct labels in a batch: 1, after a full shuffle 1.8 (56%)
 
 Of a loader: distinct_labels(torch.cat([labels for _, labels in loader]), batch_size=256).
-
-One measure alone can flatter. Whole blocks in random order move a row as far as a full shuffle,
-and still hand it out among its neighbours: their batches have few labels.
 """
 
 from dataclasses import dataclass
@@ -23,38 +20,25 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Mixing:
-    """How well an order is mixed: what was measured, and what a full shuffle gives on average."""
+    """How many labels a batch has on average, as measured and as a full shuffle gives."""
 
-    what: str
     measured: float
     full_shuffle: float
 
     @property
     def share(self) -> float:
         """Return the measure as a share of the full shuffle's: 1 is best, more is no better."""
-        return self.measured / self.full_shuffle if self.full_shuffle else 1.0
+        return self.measured / self.full_shuffle
 
     def __repr__(self) -> str:
-        measured, full = _short(self.measured), _short(self.full_shuffle)
-        return f"{self.what}: {measured}, after a full shuffle {full} ({self.share:.0%})"
-
-
-def displacement(order: ArrayLike) -> Mixing:
-    """Measure how many places a row is moved on average. `order` has every index once.
-
-    After a full shuffle of n rows each place i holds each row j with probability 1/n. The mean of
-    |i - j| over all n² pairs is twice the sum of d (n - d) for d = 1 ... n-1, over n²: that is
-    (n² - 1) / 3n, about n/3.
-    """
-    indices = _numbers(order)
-    count = len(indices)
-    places = np.arange(count)
-    if not np.array_equal(np.sort(indices), places):
-        raise ValueError(
-            f"an order of {count} rows has each of 0 to {count - 1} once: this has not"
+        measured, full = (
+            f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+            for value in (self.measured, self.full_shuffle)
         )
-    measured = float(np.abs(indices - places).mean())
-    return Mixing("mean displacement", measured, (count**2 - 1) / (3 * count))
+        return (
+            f"distinct labels in a batch: {measured}, after a full shuffle {full} "
+            f"({self.share:.0%})"
+        )
 
 
 def distinct_labels(labels: ArrayLike, batch_size: int, *, of: ArrayLike | None = None) -> Mixing:
@@ -81,26 +65,8 @@ def distinct_labels(labels: ArrayLike, batch_size: int, *, of: ArrayLike | None 
     _, counts = np.unique(drawn_from, return_counts=True)
     expected = {size: _expected_distinct(counts, size) for size in {len(b) for b in batches}}
     return Mixing(
-        "distinct labels in a batch",
         float(np.mean([len(np.unique(batch)) for batch in batches])),
         float(np.mean([expected[len(batch)] for batch in batches])),
-    )
-
-
-def label_runs(labels: ArrayLike) -> Mixing:
-    """Count the runs of one label. `labels` come as they were handed out; fewer runs are longer.
-
-    A run begins with the first row, and wherever a row's label differs from the one before. After
-    a full shuffle of n rows, m of each label, two neighbours have the same label with probability
-    S = sum of m (m-1) / (n (n-1)). So (n-1) (1 - S) neighbours differ, and the expected number of
-    runs is 1 + n - (sum of m²) / n.
-    """
-    handed_out = _numbers(labels)
-    count = len(handed_out)
-    _, counts = np.unique(handed_out, return_counts=True)
-    runs = 1 + int(np.count_nonzero(np.diff(handed_out)))
-    return Mixing(
-        "runs of one label", runs, 1 + count - float(np.sum(counts.astype(float) ** 2)) / count
     )
 
 
@@ -120,7 +86,3 @@ def _numbers(values: ArrayLike) -> Integers:
             "each row, in the order they were handed out"
         )
     return numbers.astype(np.int64, copy=False)
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"

@@ -55,9 +55,8 @@ class BlockShuffleSampler(Sampler[list[int]]):
     """Batches of indices: the file's blocks in random order, the rows of several blocks mixed.
 
     The shuffled blocks are laid end to end, and ranks, which train together, cut this line into
-    shares with equal numbers of batches. A share is gone through one *fill* of the
-    shuffle buffer at a time: as many whole batches as `buffer_blocks` hold, whose rows are shuffled
-    together.
+    shares with equal numbers of batches. A share is gone through one *fill* of the shuffle buffer
+    at a time: as many batches as `buffer_blocks` hold, whose rows are shuffled together.
 
     >>> list(BlockShuffleSampler(12, batch_size=3, block_rows=2, buffer_blocks=3))
     [[5, 10, 11], [7, 6, 4], [1, 8, 3], [0, 2, 9]]

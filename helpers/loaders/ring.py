@@ -4,16 +4,14 @@ A message between processes takes as long whatever it holds, so it only says tha
 there. Fill after fill goes into the buffers in turn.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import cycle
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from helpers.disk import free_bytes
 from helpers.loaders.columns import Column, Rows
-from helpers.loaders.order import Fill
 from helpers.units import format_bytes
 
 Ring = list[list[torch.Tensor]]  # buffers for a fill, each with a tensor for each column
@@ -39,14 +37,6 @@ def make_ring(columns: Sequence[Column], rows: int, buffers: int) -> Ring:
 def as_arrays(ring: Ring) -> Iterator[list[Rows]]:
     """Yield the buffers in turn, without end."""
     return cycle([[tensor.numpy() for tensor in tensors] for tensors in ring])
-
-
-def receive(
-    messages: Iterator[Any], fills: Iterator[Fill], ring: Ring
-) -> Generator[tuple[Fill, list[Rows]]]:
-    """Yield the fills that workers have read, as they say so."""
-    for _, fill, rows in zip(messages, fills, as_arrays(ring), strict=False):
-        yield fill, rows
 
 
 def _share(column: Column, rows: int) -> torch.Tensor:

@@ -1,7 +1,6 @@
 """Rows at any indices of a file: out of a memory map where they lie in one piece, else by chunks.
 
-Both are opened in the process that reads, and read whole batches. Nothing here checks the file or
-the indices: that is done by the datasets that keep them.
+Nothing here checks the file or the indices: that is done by the datasets that keep them.
 """
 
 import mmap
