@@ -14,11 +14,10 @@ from helpers import budget
 from helpers.budget import Group
 from helpers.running import sandbox as spare_module
 from helpers.running import warm_pool as pool_module
-from helpers.running.run_folder import FOLDER_PREFIX, RunFolder
+from helpers.running.run_folder import FOLDER_PREFIX, RunFolder, remove_segments
 from helpers.running.sandbox import Sandbox
 from helpers.running.warm_pool import WarmPool
 from helpers.system.processes import kill
-from helpers.system.shared_memory import remove_segments
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ class Result:
 
 
 def main() -> None:
-    """Wait for an request, carry it out, and leave."""
+    """Wait for a request, carry it out, and leave."""
     folder = Path(sys.argv[1])
     faulthandler.enable()  # a crash names the line on standard error
     if not sys.stdin.buffer.readline():
@@ -62,7 +62,7 @@ def main() -> None:
     if not sys.stdin.buffer.readline():
         return  # a sandbox that was never used
     request: Request = pickle.loads((folder / "request").read_bytes())
-    state = SharedState(folder / "state")
+    state = SharedState.open(folder / "state")
     result = _carry_out(request, state, folder)
     state.ended = time.monotonic()
     _let_the_watcher_look(state, Phase.DONE)
@@ -119,7 +119,7 @@ def _let_the_watcher_look(state: SharedState, phase: Phase) -> None:
     """Stand still while the watcher takes an exact look."""
     state.phase = phase
     patience = time.monotonic() + WATCHER_SECONDS
-    while state.phase is phase and time.monotonic() < patience:
+    while state.phase == phase and time.monotonic() < patience:
         time.sleep(0.0005)
 
 
@@ -133,7 +133,7 @@ def _leave(result: Result, folder: Path) -> None:
         content = pickle.dumps(Result(error=f"TypeError: {reason}: return numbers or arrays"))
     (folder / "result.part").write_bytes(content)
     (folder / "result.part").replace(folder / "result")
-    gc.collect()  # a loader held by the frames of an exception ends its workers in good request
+    gc.collect()  # a loader held by the frames of an exception ends its workers in good order
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(BaseException):  # the function closed it, or put its own there
             stream.flush()

@@ -33,7 +33,7 @@ class Sandbox:
         self._folder, self._lock = RunFolder.make()
         self.folder = self._folder.path
         try:
-            self.state = SharedState.create(self.folder / "state")
+            SharedState.create(self.folder / "state")
             self.group: Group | None = make_group()
             if self.group is not None:
                 self._folder.note_group(self.group)
@@ -111,7 +111,6 @@ class Sandbox:
             self.watcher.wait()
         with contextlib.suppress(OSError):
             self.watcher.stdout.close()  # type: ignore[union-attr]
-        self.state.close()
         self._remove()
 
     def _remove(self) -> None:

@@ -6,7 +6,6 @@ that one process for good, so a process number that is used again is never mista
 
 import os
 import re
-from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,21 +102,6 @@ class Process:
 def lists_children(proc: str) -> bool:
     """Return whether this Linux lists a thread's children."""
     return Path(proc, "thread-self", "children").exists()
-
-
-def children_by_scan(proc: str) -> dict[int, list[int]]:
-    """Return every process's children by asking all processes for their parent: the slow way."""
-    children = defaultdict(list)
-    with os.scandir(proc) as entries:
-        for entry in entries:
-            if entry.name.isdigit():
-                try:
-                    stat = _read(f"{entry.path}/stat")
-                except OSError:  # it ended while we looked
-                    continue
-                # The name stands in parentheses and may hold spaces and parentheses itself.
-                children[int(stat.rpartition(b")")[2].split()[1])].append(int(entry.name))
-    return children
 
 
 def reports_pss(proc: str) -> bool:
