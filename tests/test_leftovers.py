@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 
@@ -48,15 +48,6 @@ def orphaned(code: str, env: dict[str, str] | None = None) -> Iterator[list[str]
 
 
 @contextmanager
-def a_process() -> Iterator[str]:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        try:
-            yield f"process {process.pid}"
-        finally:
-            process.kill()
-
-
-@contextmanager
 def a_forked_process() -> Iterator[str]:
     told, tell = os.pipe()
     if (pid := os.fork()) == 0:
@@ -80,11 +71,9 @@ def an_orphan() -> Iterator[str]:
 @contextmanager
 def a_shared_segment() -> Iterator[str]:
     memory = SharedMemory(create=True, size=1)
-    try:
+    with closing(memory):
         yield f"file /dev/shm/{memory.name}"
-    finally:
-        memory.close()
-        memory.unlink()
+    memory.unlink()
 
 
 @contextmanager
@@ -104,14 +93,7 @@ def a_cgroup() -> Iterator[str]:
         group.remove()
 
 
-KINDS = [
-    a_process,
-    a_forked_process,
-    an_orphan,
-    a_shared_segment,
-    a_temporary_folder,
-    a_cgroup,
-]
+KINDS = [a_forked_process, an_orphan, a_shared_segment, a_temporary_folder, a_cgroup]
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="orphans are found through /proc")

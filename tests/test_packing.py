@@ -94,7 +94,7 @@ def test_an_argument_that_only_the_notebook_has_is_refused_by_name(
         (threading.Lock(), "TypeError: cannot pickle '_thread.lock' object"),
         ((n for n in "rows"), "TypeError: cannot pickle 'generator' object"),
         (lesson_functions.Stubborn(), "RuntimeError: I stay here"),
-        (lesson_functions.Leaves(when_loaded=False), "SystemExit: gone"),
+        (lesson_functions.LeavesWhenPickled(), "SystemExit: gone"),
     ],
 )
 def test_an_argument_that_cannot_be_pickled_is_refused_with_its_reason(

@@ -17,12 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from helpers.running.failures import (
-    TRACEBACK_CHARACTERS,
-    describe,
-    file_in_the_way,
-    readers_traceback,
-)
+from helpers.running.failures import describe, readers_traceback
 from helpers.running.shared_state import STATE_VARIABLE, Phase, SharedState
 
 WATCHER_SECONDS = 3.0  # to wait for a look of the watcher's; without one the run goes on
@@ -48,6 +43,8 @@ class Result:
     error: str = ""  # "ValueError: ..." when it raised
     traceback: str = ""
     refused: bool = False  # it raised because the system would not give so much memory
+    own_path: tuple[str, ...] = ()  # sys.path as it was before it became the caller's
+    path: tuple[str, ...] = ()
 
 
 def main() -> None:
@@ -70,7 +67,7 @@ def main() -> None:
 
 
 def _carry_out(request: Request, state: SharedState, folder: Path) -> Result:
-    own_path = list(sys.path)
+    paths = tuple(sys.path), tuple(request.path)
     os.environ.clear()  # what the caller has deleted since we were started must not be here
     os.environ.update(request.environment)
     os.environ[STATE_VARIABLE] = str(folder / "state")
@@ -84,14 +81,8 @@ def _carry_out(request: Request, state: SharedState, folder: Path) -> Result:
         return Result(function(*arguments))
     except BaseException as error:  # noqa: BLE001 - whatever it is, it is the result
         words, frames = describe(error), readers_traceback(error, without=__file__)
-        workers = _last_words(folder / "stderr")
-        hint = file_in_the_way(frames + workers, before=own_path, now=request.path)
-        said = f"{hint} ({words})" if hint else words
-        return Result(error=said, traceback=frames, refused=_is_refusal(error, words))
-
-
-def _is_refusal(error: BaseException, words: str) -> bool:
-    return isinstance(error, MemoryError) or "can't allocate memory" in words  # as torch says it
+        refused = isinstance(error, MemoryError) or "can't allocate memory" in words  # torch's
+        return Result(None, words, frames, refused, *paths)
 
 
 def _prepare(request: Request) -> None:
@@ -106,13 +97,6 @@ def _prepare(request: Request) -> None:
         multiprocessing.spawn.prepare(place | request.script)
     finally:
         del process._inheriting
-
-
-def _last_words(path: Path) -> str:
-    with contextlib.suppress(OSError), path.open("rb") as file:
-        file.seek(max(file.seek(0, os.SEEK_END) - TRACEBACK_CHARACTERS, 0))
-        return file.read().decode("utf-8", "replace")
-    return ""
 
 
 def _let_the_watcher_look(state: SharedState, phase: Phase) -> None:
