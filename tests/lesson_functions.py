@@ -222,7 +222,8 @@ def use_colors() -> None:
 
 def print_a_lot() -> None:
     for number in range(50_000):
-        print(f"line {number}")
+        print(f"line {number}", flush=number == 49_999)
+    os.write(1, b"\xff is no text\n")
     print("the last words", file=sys.stderr)
 
 

@@ -1,6 +1,7 @@
 """RAM budgets: a real memory cgroup where one can be had, and made-up kernel files elsewhere."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -40,22 +41,19 @@ class Machine:
         (self.proc / "self").mkdir(parents=True)
         self.top.mkdir()
         self.files: list[str] = []
-        make, remove = Path.mkdir, Path.rmdir
+        make = Path.mkdir
 
         def mkdir(path: Path, *args: Any, **kwargs: Any) -> None:
             make(path, *args, **kwargs)
-            if path.is_relative_to(self.top):
-                for name in self.files:
-                    (path / name).write_text("")
-
-        def rmdir(path: Path) -> None:
-            if path.is_relative_to(self.top):  # the kernel's files are no hindrance
-                for file in path.iterdir():
-                    file.unlink()
-            remove(path)
+            self.fill(path)
 
         monkeypatch.setattr(Path, "mkdir", mkdir)
-        monkeypatch.setattr(Path, "rmdir", rmdir)
+        monkeypatch.setattr(Path, "rmdir", shutil.rmtree)  # the kernel's files are no hindrance
+
+    def fill(self, folder: Path) -> None:
+        if folder != self.top and folder.is_relative_to(self.top):
+            for name in self.files:
+                (folder / name).write_text("")
 
     def stand_in(self, inside: str, version: int, root: str = "/") -> Path:
         """Put this process into a group, and return the group's folder."""
@@ -71,9 +69,7 @@ class Machine:
         folder = Path(self.top, inside.removeprefix(root.rstrip("/")).lstrip("/"))
         folder.mkdir(parents=True, exist_ok=True)
         for path in (folder, *folder.parents):
-            if path != self.top and path.is_relative_to(self.top):
-                for name in self.files:
-                    (path / name).write_text("")
+            self.fill(path)
         return folder
 
     def make_group(self) -> Group | None:
@@ -121,6 +117,7 @@ def test_a_group_is_made_below_our_own_or_in_version_2_beside_it(
     machine: Machine, version: int, inside: str, root: str, parent: str
 ) -> None:
     machine.stand_in(inside, version, root=root)
+    (machine.top / "memory.limit_in_bytes").write_text("")
     first, second = machine.make_group(), machine.make_group()
     assert first is not None
     assert second is not None

@@ -11,7 +11,7 @@ import lesson_functions as lessons
 import lesson_loaders as loaders
 import numpy as np
 import pytest
-from running import BUDGET, MIB, from_a_module_that, needs_fork, run
+from running import BUDGET, MIB, needs_fork, run
 
 from helpers.budget import PREFIX
 from helpers.records import Outcome
@@ -198,12 +198,3 @@ def test_it_works_without_proc_and_cgroups(
 
     assert BUDGET < best_of_three(peak) <= MOST
     assert run(loaders.one_epoch, loaders.Rows(64), 0).value == 64
-
-
-def test_a_module_that_fills_memory_is_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watcher_enforced: str
-) -> None:
-    function = from_a_module_that(
-        tmp_path, monkeypatch, "from lesson_functions import hold; hold()"
-    )
-    assert run(function).outcome is Outcome.KILLED

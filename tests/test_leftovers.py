@@ -1,11 +1,12 @@
 """The check that holds after every test: here it has to find something."""
 
+import itertools
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 
@@ -123,17 +124,15 @@ def test_shared_memory_that_somebody_else_uses_is_theirs() -> None:
 
 def test_what_goes_away_by_itself_is_not_left() -> None:
     before = leftovers.traces()
-    with tempfile.NamedTemporaryFile() as file:
-        looks = iter([frozenset[str](), frozenset[str](), None])
+    folder, looks = Path(tempfile.mkdtemp()), itertools.count()
 
-        def forget() -> frozenset[str]:
-            if next(looks, None) is None:
-                with suppress(FileNotFoundError):
-                    Path(file.name).unlink()
-            return frozenset()
+    def forget() -> frozenset[str]:
+        if next(looks) == 2:
+            folder.rmdir()
+        return frozenset()
 
-        assert leftovers.left_since(before, allowed=forget) == []
-        Path(file.name).touch()
+    assert leftovers.left_since(before, allowed=forget) == []
+    assert not folder.exists()
 
 
 def test_the_spare_that_waits_is_allowed_and_no_other() -> None:

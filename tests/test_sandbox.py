@@ -125,17 +125,6 @@ def test_half_a_spare_is_put_away(
     assert pool.waiting is None  # what is left of it is found after every test
 
 
-def test_of_what_was_written_the_last_lines_are_read(pool: WarmPool) -> None:
-    sandbox = waiting(pool)
-    assert sandbox.read("stdout") == ""
-    assert sandbox.read("nothing of that name") == ""
-    (sandbox.folder / "stdout").write_text("first\n" + "x\n" * 2**17 + "last \N{SNOWMAN}\n")
-    assert sandbox.read("stdout", lines=1) == "last \N{SNOWMAN}"
-    assert "first" not in sandbox.read("stdout", lines=2**20)
-    (sandbox.folder / "stdout").write_bytes(b"\xff broken\n")
-    assert sandbox.read("stdout") == "\N{REPLACEMENT CHARACTER} broken"
-
-
 @pytest.mark.parametrize("can_be_set", [True, False])
 def test_a_child_in_a_scope_is_held_by_the_scopes_group(
     pool: WarmPool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, can_be_set: bool

@@ -22,7 +22,6 @@ from helpers.system.processes import is_alive
 
 IMPORT_SECONDS = 120.0  # to import torch from a cold or a network disk
 CLEANING_SECONDS = 15.0  # for the watcher: ending processes may take it nine of them
-_LAST_BYTES = 100_000  # of a file, in case it is huge
 
 
 class Sandbox:
@@ -92,9 +91,7 @@ class Sandbox:
     def read(self, name: str, lines: int = 40) -> str:
         """Return the last lines that were written to "stdout" or "stderr"."""
         try:
-            with (self.folder / name).open("rb") as file:
-                file.seek(max(file.seek(0, os.SEEK_END) - _LAST_BYTES, 0))
-                text = file.read().decode("utf-8", "replace")
+            text = (self.folder / name).read_text("utf-8", "replace")
         except OSError:
             return ""
         return "\n".join(text.splitlines()[-lines:])

@@ -42,11 +42,9 @@ class ProcTree:
 
         queue = list(self._known) + (unknown(self._adopter) if self._adopter else [])
         for pid in queue:  # grows as children are found
-            reading = self._cheap(pid)
-            if reading is None:
-                continue
-            readings.append(reading)
-            queue += unknown(self._known[pid])
+            if reading := self._cheap(pid):
+                readings.append(reading)
+                queue += unknown(self._known[pid])
         return tuple(readings)
 
     def exact(self, cheap: tuple[ProcessMemory, ...]) -> tuple[tuple[ProcessMemory, ...], bool]:
@@ -89,7 +87,7 @@ class ProcTree:
         try:
             return self._known[pid].cheap()
         except OSError:  # it has ended
-            self._forget(pid)
+            self._known.pop(pid).close()
             return None
 
     def _open(self, pid: int) -> bool:
@@ -98,9 +96,6 @@ class ProcTree:
         except OSError:  # it ended while we looked
             return False
         return True
-
-    def _forget(self, pid: int) -> None:
-        self._known.pop(pid).close()
 
 
 class DiskReads:

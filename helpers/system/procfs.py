@@ -106,15 +106,16 @@ def lists_children(proc: str) -> bool:
 
 def reports_pss(proc: str) -> bool:
     """Return whether this Linux shares pages out by kind (Linux 5.4 and later)."""
-    try:
-        return _ROLLUP.search(_read(f"{proc}/self/smaps_rollup")) is not None
-    except OSError:
-        return False
+    return _tells(f"{proc}/self/smaps_rollup", _ROLLUP)
 
 
 def reports_kinds(proc: str) -> bool:
     """Return whether there is a /proc that tells anonymous, file-backed and shared pages apart."""
+    return _tells(f"{proc}/self/status", _STATUS)
+
+
+def _tells(path: str, pattern: re.Pattern[bytes]) -> bool:
     try:
-        return _STATUS.search(_read(f"{proc}/self/status")) is not None
+        return pattern.search(_read(path)) is not None
     except OSError:
         return False
