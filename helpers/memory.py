@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, Self, cast
+from typing import Literal, Self, cast
 
 from helpers.system.proc_tree import ProcTree
 from helpers.system.procfs import ProcessMemory, reports_kinds, reports_pss
@@ -54,22 +54,6 @@ class MemoryReading:
         return sum(process.rss_bytes for process in self.processes)
 
 
-class Tree(Protocol):
-    """A process and its descendants, on some system."""
-
-    def cheap(self) -> tuple[ProcessMemory, ...]:
-        """Return every living process as its own counters tell."""
-
-    def exact(self, cheap: tuple[ProcessMemory, ...]) -> tuple[tuple[ProcessMemory, ...], bool]:
-        """Return the same processes with shared pages shared out, and whether all were."""
-
-    def read_bytes(self) -> int | None:
-        """Return the bytes read from the disk so far."""
-
-    def close(self) -> None:
-        """Give back what the tree holds open."""
-
-
 class MemoryMeter:
     """Read the memory of a process and its descendants again and again, for one experiment.
 
@@ -89,7 +73,7 @@ class MemoryMeter:
         cpu_clock: Callable[[], float] = time.thread_time,
     ) -> None:
         use_proc = backend == "proc" or (backend == "auto" and reports_kinds(proc))
-        self._tree: Tree = ProcTree(pid, pids, proc, adopter) if use_proc else PsutilTree(pid, pids)
+        self._tree = ProcTree(pid, pids, proc, adopter) if use_proc else PsutilTree(pid, pids)
         # psutil's cheap figure is RSS, in which mapped files look held.
         self._cheap_tells_kinds = use_proc
         self._clock, self._cpu_clock = clock, cpu_clock
@@ -115,8 +99,9 @@ class MemoryMeter:
         """
         start = self._cpu_clock()
         cheap = self._tree.cheap()
-        changed = {process.pid for process in cheap} != self._last.keys()
-        changed = changed or self._shared_grew(cheap)
+        changed = {process.pid for process in cheap} != self._last.keys() or self._shared_grew(
+            cheap
+        )
         if changed or not self._cheap_tells_kinds or self._clock() >= self._next_exact:
             return self._exact(cheap, start)
         return self._finish(self._corrected(cheap), False, start)

@@ -38,13 +38,13 @@ def track(
         return _shown(_until(_iterator(loader), seconds, start, clock), _length(loader))
     if state.owner != os.getpid():  # a worker of the run: nobody reads its bar, nobody its counts
         return _until(_iterator(loader), seconds, start, clock)
-    state.begin_to_wait()  # before iter(): starting workers is waiting, too
+    state.waiting_since = time.monotonic()  # before iter(): starting workers is waiting, too
     try:
         iterator = _iterator(loader)
     except BaseException:
         state.stop_waiting(clock() - start)
         raise
-    state.expect(_length(loader) or 0)
+    state.expected += _length(loader) or 0
     return _published(_until(iterator, seconds, start, clock), state, start, clock)
 
 
@@ -61,7 +61,7 @@ def _iterator(loader: Iterable[Batch]) -> Iterator[Batch]:
 def _state() -> SharedState | None:
     """Return the state of the run that this process belongs to, as its child or a worker of it."""
     try:
-        return SharedState(Path(os.environ.get(STATE_VARIABLE, "")))
+        return SharedState.open(Path(os.environ.get(STATE_VARIABLE, "")))
     except (OSError, ValueError):  # there is none, or it is gone or cut off
         return None
 
@@ -91,13 +91,16 @@ def _published(
         for batch in batches:
             arrived = clock()
             samples, data_bytes = count(batch)
-            state.add_batch(samples=samples, data_bytes=data_bytes, waiting=arrived - asked)
+            state.stop_waiting(arrived - asked)
+            state.samples += samples
+            state.batches += 1
+            state.data_bytes += data_bytes
             try:
                 yield batch
             finally:  # also when the loop is left early
                 asked = clock()
-                state.add_work(asked - arrived)
-                state.begin_to_wait()
+                state.worked += asked - arrived
+                state.waiting_since = time.monotonic()
     finally:  # the loader has ended, or failed, or the loop was left
         state.stop_waiting(clock() - asked)
 

@@ -83,7 +83,8 @@ def hang_with_two_workers(path: Path, start_method: str) -> None:
 
 
 def _wait_for(semaphore: Any, path: Path) -> None:
-    _say(path, os.getpid())
+    with path.open("a") as file:
+        file.write(f"{os.getpid()}\n")  # whole or not at all
     semaphore.acquire()
 
 
@@ -112,26 +113,16 @@ def share_by_name_and_be_killed() -> None:
     assert kept
 
 
-def leave_a_daemon_behind(seconds_to_be_seen: float) -> int:
-    """Start a process that is nobody's child and leads its own session, and return its pid.
-
-    Before its parent ends, whoever watches the tree has some time to see it.
-    """
+def leave_a_daemon_behind() -> int:
+    """Start a process that is nobody's child and leads its own session, and return its pid."""
     read, write = os.pipe()
     if os.fork() == 0:
         os.setsid()
         if (pid := os.fork()) == 0:
             hang()
-        time.sleep(seconds_to_be_seen)
         os.write(write, pid.to_bytes(4, "little"))
         os._exit(0)
     return int.from_bytes(os.read(read, 4), "little")
-
-
-def _say(path: Path, number: int) -> None:
-    """Add a line to a file, whole or not at all."""
-    with path.open("a") as file:
-        file.write(f"{number}\n")
 
 
 # Memory
@@ -160,26 +151,12 @@ def map_everything(path: Path) -> float:
     return float(sum(float(part.sum()) for part in np.array_split(rows, 64)))
 
 
-def fork_a_loader(path: Path) -> None:
-    _forked(load_everything, path).join()
-
-
-def fork_a_holder(size: int) -> str:
-    """Let a plain child of ours fill memory, and survive its death."""
-    worker = _forked(hold, size)
-    worker.join()
-    return f"the worker ended with {worker.exitcode}"
-
-
-def fork_a_holder_and_hang(size: int) -> None:
-    _forked(hold, size)
-    hang()
-
-
-def _forked(function: Callable[..., Any], *args: Any) -> multiprocessing.process.BaseProcess:
-    process = multiprocessing.get_context("fork").Process(target=function, args=args)
+def fork(function: Callable[..., Any], argument: Any, then: str) -> int | None:
+    """Let a plain child of ours do something: "join" it and survive its death, or "hang"."""
+    process = multiprocessing.get_context("fork").Process(target=function, args=(argument,))
     process.start()
-    return process
+    process.join() if then == "join" else hang()
+    return process.exitcode
 
 
 def return_zeros(size: int) -> Any:
@@ -207,32 +184,23 @@ class OnlyThere:
             raise RuntimeError("I live elsewhere")
 
 
-def return_stubborn() -> Stubborn:
-    return Stubborn()
-
-
-def return_only_there() -> OnlyThere:
-    return OnlyThere()
+def make(kind: str) -> Any:
+    """Return an object of a class of this module, which the caller need not be able to make."""
+    return globals()[kind]()
 
 
 def raise_stubborn() -> NoReturn:
     raise ValueError(Stubborn())
 
 
-class Leaves:
-    """Ends the process that pickles it or loads it (where told)."""
-
-    def __init__(self, *, when_loaded: bool) -> None:
-        self.when_loaded = when_loaded
-
-    def __reduce__(self) -> Any:
-        if self.when_loaded:
-            return sys.exit, ("gone",)
+class LeavesWhenPickled:
+    def __reduce__(self) -> NoReturn:
         sys.exit("gone")
 
 
-def return_what_leaves(when_loaded: bool) -> Leaves:
-    return Leaves(when_loaded=when_loaded)
+class LeavesWhenLoaded:
+    def __reduce__(self) -> Any:
+        return sys.exit, ("gone",)
 
 
 def raise_a_long_line() -> NoReturn:
@@ -254,27 +222,19 @@ def use_colors() -> None:
 
 def print_a_lot() -> None:
     for number in range(50_000):
-        print(f"line {number}")
+        print(f"line {number}", flush=number == 49_999)
+    os.write(1, b"\xff is no text\n")
     print("the last words", file=sys.stderr)
 
 
 def flood_a_stream(size: int) -> None:
+    """Crash after a flood, if the run's own folder has not grown by it."""
     line = b"x" * 65_535 + b"\n"
     for _ in range(size // len(line)):
         os.write(2, line)
-    write_into_nothing()
-
-
-def say_how_large_the_folder_is() -> int:
-    """Return the bytes in the files of the run's own folder."""
     folder = Path(tempfile.gettempdir()).resolve().parent
-    return sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
-
-
-def flood_and_say_how_large_the_folder_is(size: int) -> int:
-    for _ in range(size // 2**16):
-        os.write(2, bytes(2**16))
-    return say_how_large_the_folder_is()
+    assert sum(path.stat().st_size for path in folder.iterdir() if path.is_file()) < MIB
+    write_into_nothing()
 
 
 def close_the_streams() -> int:

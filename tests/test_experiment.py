@@ -6,9 +6,10 @@ has more time than it needs, so another outcome than "timed out" says that it en
 
 import multiprocessing
 import os
-import signal
+import re
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +61,8 @@ def test_the_child_works_where_and_as_the_notebook_does(
     seen = run(lessons.say_where_we_are).value
     assert seen["folder"] == str(tmp_path)
     assert seen["path"] == sys.path
-    ours = {STATE_VARIABLE: seen["environment"][STATE_VARIABLE], "PYTHONUNBUFFERED": "1"}
-    assert seen["environment"] == dict(os.environ) | ours
+    ours = {name: seen["environment"][name] for name in (STATE_VARIABLE, "TMPDIR")}
+    assert seen["environment"] == dict(os.environ) | ours | {"PYTHONUNBUFFERED": "1"}
 
 
 def test_without_a_working_folder_it_is_said_what_to_do(
@@ -95,6 +96,47 @@ def test_workers_that_call_track_neither_count_nor_show_a_bar() -> None:
 
 # Ways to end
 
+LINE = "at lesson_functions.py line"
+on_posix = pytest.mark.skipif(sys.platform == "win32", reason="no signals, no limit on files")
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "outcome", "words"),
+    [
+        (lessons.exit_politely, (), Outcome.RAISED, "^SystemExit: 3$"),
+        (
+            lessons.leave_without_a_word,
+            (),
+            Outcome.CRASHED,
+            r"^the process left without a result \(exit code 3\)$",
+        ),
+        pytest.param(
+            lessons.flood_a_stream,
+            (20 * MIB,),
+            Outcome.CRASHED,
+            rf"^SIGSEGV \(Segmentation fault\), {LINE}",
+            marks=on_posix,
+        ),
+        pytest.param(
+            lessons.kill_itself_with, (9,), Outcome.CRASHED, "not by its budget", marks=on_posix
+        ),
+        pytest.param(
+            lessons.have_no_room_for_the_result,
+            (),
+            Outcome.CRASHED,
+            "without a result",
+            marks=on_posix,
+        ),
+        (lessons.run_inside, (), Outcome.RAISED, "^RuntimeError: run was called inside a function"),
+    ],
+)
+def test_every_way_to_end_is_told(
+    function: Callable[..., Any], arguments: tuple[Any, ...], outcome: Outcome, words: str
+) -> None:
+    record = run(function, *arguments)
+    assert record.outcome is outcome
+    assert re.search(words, record.error)
+
 
 def test_an_exception_comes_back_with_its_traceback() -> None:
     record = run(lessons.complain)
@@ -104,44 +146,14 @@ def test_an_exception_comes_back_with_its_traceback() -> None:
     assert record.stderr == "about to fail"
 
 
-def test_sys_exit_is_an_exception_like_any_other() -> None:
-    record = run(lessons.exit_politely)
-    assert (record.outcome, record.error) == (Outcome.RAISED, "SystemExit: 3")
-
-
-def test_leaving_without_a_word_is_a_crash() -> None:
-    record = run(lessons.leave_without_a_word)
-    assert record.outcome is Outcome.CRASHED
-    assert record.error == "the process left without a result (exit code 3)"
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no signals")
-def test_a_segmentation_fault_names_its_line() -> None:
-    record = run(lessons.write_into_nothing)
-    assert record.outcome is Outcome.CRASHED
-    assert record.error.startswith("SIGSEGV (Segmentation fault), at lesson_functions.py line")
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL")
-def test_a_child_killed_by_somebody_else_was_not_over_its_budget() -> None:
-    record = run(lessons.kill_itself_with, int(signal.SIGKILL))
-    assert record.outcome is Outcome.CRASHED
-    assert "not by its budget" in record.error
-
-
-def test_a_child_that_hangs_is_timed_out() -> None:
+def test_a_child_that_hangs_is_timed_out_also_before_its_function(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     record = run(lessons.hang, timeout=0.5)
     assert (record.outcome, record.error) == (Outcome.TIMED_OUT, "not finished after 0.5 s")
     assert record.snapshots[-1].seconds >= 0.5
-
-
-def test_a_child_that_hangs_before_its_function_is_timed_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    function = from_a_module_that(
-        tmp_path, monkeypatch, "import threading; threading.Event().wait()"
-    )
-    record = run(function, timeout=0.5)
+    hangs = from_a_module_that(tmp_path, monkeypatch, "from lesson_functions import hang; hang()")
+    record = run(hangs, timeout=0.5)
     assert (record.outcome, record.snapshots) == (Outcome.TIMED_OUT, ())
 
 
@@ -151,17 +163,9 @@ def test_the_reader_may_press_stop() -> None:
     assert record.counters.batches >= 5
 
 
-@pytest.mark.skipif(
-    "spawn" not in multiprocessing.get_all_start_methods(), reason="there is no spawn"
-)
 def test_a_workers_true_error_reaches_the_reader_under_spawn() -> None:
-    record = run(
-        loaders.one_epoch,
-        loaders.CannotBeSentToWorkers(64),
-        1,
-        start_method="spawn",
-        ram_budget="2 GiB",
-    )
+    rows = loaders.CannotBeSentToWorkers(64)
+    record = run(loaders.one_epoch, rows, 1, start_method="spawn", ram_budget="2 GiB")
     assert record.outcome is Outcome.RAISED
     assert "exited unexpectedly" in record.error
     assert "AttributeError: no such row in a worker" in record.stderr
@@ -171,32 +175,26 @@ def test_a_workers_true_error_reaches_the_reader_under_spawn() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("arguments", "options", "words"),
     [
-        ({"ram_budget": "much"}, "'much' is not a size"),
-        ({"ram_budget": 0}, "0 is not a size"),
-        ({"ram_budget": 2**70}, "this machine has .* of RAM: pass less than that"),
-        ({"timeout": 0}, "timeout is 0: pass seconds above zero, or None for no limit"),
-        ({"timeout": float("nan")}, "timeout is nan"),
-        ({"start_method": "thread"}, "start method 'thread' is not available here"),
+        ((1, 2), {"ram_budget": "much"}, "'much' is not a size"),
+        ((1, 2), {"ram_budget": 0}, "0 is not a size"),
+        ((1, 2), {"ram_budget": 2**70}, "this machine has .* of RAM: pass less than that"),
+        ((1, 2), {"timeout": 0}, "timeout is 0: pass seconds above zero, or None for no limit"),
+        ((1, 2), {"timeout": float("nan")}, "timeout is nan"),
+        ((1, 2), {"start_method": "thread"}, "start method 'thread' is not available here"),
+        ((threading.Lock(), 1), {}, "cannot be pickled"),
     ],
 )
-def test_options_that_cannot_be_are_refused_before_anything_starts(
-    options: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(WarmPool, "take", lambda *_: pytest.fail("a process was started"))
-    with pytest.raises(ValueError, match=words):
-        run(lessons.add, 1, 2, **options)
-
-
-def test_what_cannot_be_packed_is_refused_before_anything_starts(
+def test_what_cannot_be_is_refused_before_anything_starts(
+    arguments: tuple[Any, ...],
+    options: dict[str, Any],
+    words: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(WarmPool, "take", lambda *_: pytest.fail("a process was started"))
-    with pytest.raises(TypeError, match="is a lambda"):
-        run(lambda: 1)
-    with pytest.raises(TypeError, match="cannot be pickled"):
-        run(lessons.add, threading.Lock(), 1)
+    with pytest.raises((ValueError, TypeError), match=words):
+        run(lessons.add, *arguments, **options)
 
 
 def test_a_budget_below_what_torch_takes_is_refused() -> None:
@@ -204,7 +202,12 @@ def test_a_budget_below_what_torch_takes_is_refused() -> None:
         run(lessons.add, 1, 2, ram_budget="64 MiB")
 
 
-def test_a_measure_that_nobody_has_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LARGER_THAN_RAM_BACKEND", "guess")
-    with pytest.raises(ValueError, match="LARGER_THAN_RAM_BACKEND is 'guess': use auto, proc or"):
+@pytest.mark.parametrize(
+    ("variable", "known"), [("BACKEND", "use auto, proc or"), ("ENFORCER", "set it to 'auto'")]
+)
+def test_a_variable_that_asks_for_what_nobody_has_is_refused(
+    variable: str, known: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"LARGER_THAN_RAM_{variable}", "guess")
+    with pytest.raises(ValueError, match=f"LARGER_THAN_RAM_{variable} is 'guess': {known}"):
         run(lessons.add, 1, 2)

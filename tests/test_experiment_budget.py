@@ -6,13 +6,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import lesson_functions as lessons
 import lesson_loaders as loaders
 import numpy as np
 import pytest
-from running import BUDGET, MIB, from_a_module_that, needs_fork, run
+from running import BUDGET, MIB, needs_fork, run
 
 from helpers.budget import PREFIX
 from helpers.records import Outcome
@@ -53,14 +52,6 @@ def test_the_kernel_kills_what_is_over_its_budget(
     assert max(snapshot.charged_bytes or 0 for snapshot in record.snapshots) <= BUDGET
 
 
-def test_the_kernel_lets_a_map_of_the_same_file_finish(
-    kernel_enforced: str, four_times_the_budget: Path
-) -> None:
-    record = run(lessons.map_everything, four_times_the_budget)
-    assert record.outcome is Outcome.FINISHED
-    assert record.added_anonymous_bytes < BUDGET / 8
-
-
 @needs_fork
 def test_a_worker_killed_by_the_kernel_is_a_kill(kernel_enforced: str) -> None:
     record = run(loaders.one_epoch, loaders.FillsMemoryInOneWorker(64), 2, start_method="fork")
@@ -70,17 +61,14 @@ def test_a_worker_killed_by_the_kernel_is_a_kill(kernel_enforced: str) -> None:
 
 
 @needs_fork
-def test_a_worker_killed_by_the_kernel_that_nobody_misses_is_no_kill(kernel_enforced: str) -> None:
-    record = run(lessons.fork_a_holder, 2**30)
-    assert (record.outcome, record.value) == (Outcome.FINISHED, "the worker ended with -9")
-
-
-@needs_fork
-def test_a_worker_killed_by_the_kernel_whose_parent_waits_for_ever_is_a_kill(
-    kernel_enforced: str,
+@pytest.mark.parametrize(
+    ("then", "outcome", "value"), [("join", Outcome.FINISHED, -9), ("hang", Outcome.KILLED, None)]
+)
+def test_a_worker_killed_by_the_kernel_is_a_kill_only_if_somebody_misses_it(
+    kernel_enforced: str, then: str, outcome: Outcome, value: int | None
 ) -> None:
-    record = run(lessons.fork_a_holder_and_hang, 2**30)
-    assert (record.outcome, record.error) == (Outcome.KILLED, "")
+    record = run(lessons.fork, lessons.hold, 2**30, then)
+    assert (record.outcome, record.value, record.error) == (outcome, value, "")
 
 
 # The container
@@ -146,47 +134,50 @@ def best_of_three(peak: Callable[[], float]) -> float:
     return lowest
 
 
-@pytest.mark.parametrize("function", [lessons.load_everything, lessons.fork_a_loader])
-def test_the_watcher_kills_at_no_more_than_a_tenth_over_the_budget(
-    watcher_enforced: str, four_times_the_budget: Path, function: Callable[[Path], Any]
+@needs_fork
+def test_the_watcher_kills_a_worker_at_no_more_than_a_tenth_over_the_budget(
+    watcher_enforced: str, four_times_the_budget: Path
 ) -> None:
     def peak() -> float:
-        record = run(function, four_times_the_budget)
+        record = run(lessons.fork, lessons.load_everything, four_times_the_budget, "join")
         assert record.ending == "killed: over its 512 MiB budget, by the watcher"
         return record.peak_anonymous_bytes
 
     assert BUDGET < best_of_three(peak) <= MOST
 
 
+ACCOUNTS = f"""
+import resource, sys
+from pathlib import Path
+from lesson_functions import load_everything
+from helpers.experiment import run
+from helpers.live import NoView
+r = run(load_everything, Path(sys.argv[1]), ram_budget={BUDGET}, view=NoView())
+highest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+libraries = min(s.rss_bytes - s.anonymous_bytes for s in r.snapshots)
+print(r.outcome, highest - libraries)
+"""
+
+
 @needs_proc
 def test_the_childs_own_account_agrees(watcher_enforced: str, four_times_the_budget: Path) -> None:
     """The kernel keeps the highest RSS of children that have ended: no look can have missed it."""
-    code = (
-        "import resource, sys\n"
-        "from pathlib import Path\n"
-        "from lesson_functions import load_everything\n"
-        "from helpers.experiment import run\n"
-        "from helpers.live import NoView\n"
-        f"r = run(load_everything, Path(sys.argv[1]), ram_budget={BUDGET}, view=NoView())\n"
-        "highest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024\n"
-        "libraries = min(s.rss_bytes - s.anonymous_bytes for s in r.snapshots)\n"
-        "print(r.outcome, highest - libraries)\n"
-    )
-    words = [sys.executable, "-c", code, str(four_times_the_budget)]
+    words = [sys.executable, "-c", ACCOUNTS, str(four_times_the_budget)]
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
 
     def peak() -> float:
-        out = subprocess.run(words, stdout=subprocess.PIPE, text=True, env=env, check=True).stdout
-        outcome, highest = out.split()
+        outcome, highest = subprocess.check_output(words, text=True, env=env).split()
         assert outcome == "killed"
         return float(highest)
 
     assert BUDGET < best_of_three(peak) <= MOST
 
 
-def test_the_watcher_lets_a_map_of_the_same_file_finish(
-    watcher_enforced: str, four_times_the_budget: Path
+@pytest.mark.parametrize("enforcer", ["auto", "watcher"])
+def test_a_map_of_the_same_file_finishes(
+    enforcer: str, four_times_the_budget: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("LARGER_THAN_RAM_ENFORCER", enforcer)
     record = run(lessons.map_everything, four_times_the_budget)
     assert record.outcome is Outcome.FINISHED
     assert record.added_anonymous_bytes < BUDGET / 8
@@ -207,12 +198,3 @@ def test_it_works_without_proc_and_cgroups(
 
     assert BUDGET < best_of_three(peak) <= MOST
     assert run(loaders.one_epoch, loaders.Rows(64), 0).value == 64
-
-
-def test_a_module_that_fills_memory_is_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watcher_enforced: str
-) -> None:
-    function = from_a_module_that(
-        tmp_path, monkeypatch, "from lesson_functions import hold; hold()"
-    )
-    assert run(function).outcome is Outcome.KILLED

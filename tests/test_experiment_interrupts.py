@@ -1,20 +1,14 @@
 """`run` interrupted at any moment: it stops, says what was seen, and leaves nothing."""
 
 import functools
+import itertools
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import lesson_functions as lessons
 import pytest
-from running import (
-    Does,
-    is_running,
-    needs_fork,
-    run,
-    said_by_both_workers,
-)
+from running import Does, is_running, needs_fork, run, said_by_both_workers
 
 from helpers.experiment import Experiment
 from helpers.records import Outcome
@@ -22,21 +16,17 @@ from helpers.running.sandbox import Sandbox
 from helpers.running.warm_pool import WarmPool, pool
 
 
-def interrupting(method: Callable[..., Any], times: int = 1) -> Callable[..., Any]:
-    """Return a method that is interrupted as it begins, so many times."""
-    left = iter(range(times))
+def interrupt(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int = 1) -> None:
+    """Let a method be interrupted as it begins, at one of its calls."""
+    method, calls = getattr(owner, name), itertools.count(1)
 
     @functools.wraps(method)
     def interrupted(*args: Any, **kwargs: Any) -> Any:
-        if next(left, None) is not None:
+        if next(calls) == call:
             signal.raise_signal(signal.SIGINT)
         return method(*args, **kwargs)
 
-    return interrupted
-
-
-def interrupt(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> None:
-    monkeypatch.setattr(owner, name, interrupting(getattr(owner, name)))
+    monkeypatch.setattr(owner, name, interrupted)
 
 
 @pytest.mark.parametrize("name", ["_start_watcher", "wait_until_warm"])
@@ -70,26 +60,15 @@ def test_an_interrupt_in_mid_run_ends_the_workers_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("owner", "name"), [(Experiment, "_run"), (Sandbox, "put_away"), (WarmPool, "warm_up")]
+    ("owner", "name", "call"),
+    [(Experiment, "_run", 1), (Sandbox, "put_away", 1), (WarmPool, "warm_up", 2)],
 )
 def test_an_interrupt_during_the_clean_up_loses_nothing(
-    owner: Any, name: str, monkeypatch: pytest.MonkeyPatch
+    owner: Any, name: str, call: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pool.warm_up()
-    if owner is WarmPool:  # it is called at the beginning as well
-        monkeypatch.setattr(pool, "warm_up", interrupting(pool.warm_up))
-        monkeypatch.setattr(WarmPool, "take", lambda own, _: _take(own))
-    else:
-        interrupt(monkeypatch, owner, name)
+    interrupt(monkeypatch, owner, name, call)
     record = run(lessons.add, 1, 2)
     assert (record.outcome, record.value) == (Outcome.FINISHED, 3)
-
-
-def _take(own: WarmPool) -> Sandbox:
-    sandbox, own._sandbox = own._sandbox, None
-    assert sandbox is not None
-    sandbox.wait_until_warm()
-    return sandbox
 
 
 def test_an_impatient_reader_interrupts_the_clean_up_as_well(

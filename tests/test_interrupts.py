@@ -2,10 +2,18 @@
 
 import signal
 import threading
+from collections.abc import Iterator
 
 import pytest
 
 from helpers.running.interrupts import interrupts_held
+
+
+@pytest.fixture(autouse=True)
+def the_handler_is_as_before() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def interrupt_twice_and_go_on(done: list[str]) -> None:
@@ -15,44 +23,28 @@ def interrupt_twice_and_go_on(done: list[str]) -> None:
         done.append("the block")
 
 
+def interrupt_inside_and_go_on(done: list[str]) -> None:
+    with interrupts_held():
+        interrupt_twice_and_go_on(done)
+        done.append("the outer block")
+
+
+def test_an_interrupt_waits_for_the_end_of_the_outermost_block() -> None:
+    done: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        interrupt_inside_and_go_on(done)
+    assert done == ["the block", "the outer block"]
+
+
 def interrupt_and_fail() -> None:
     with interrupts_held():
         signal.raise_signal(signal.SIGINT)
         raise ZeroDivisionError
 
 
-def interrupt_inside_and_outside(done: list[str]) -> None:
-    with interrupts_held():
-        interrupt_twice_and_go_on(done)
-        done.append("the outer block")
-
-
-def test_an_interrupt_waits_for_the_end_of_the_block() -> None:
-    done: list[str] = []
-    with pytest.raises(KeyboardInterrupt):
-        interrupt_twice_and_go_on(done)
-    assert done == ["the block"]
-
-
-def test_without_an_interrupt_nothing_is_raised_and_the_handler_is_as_before() -> None:
-    before = signal.getsignal(signal.SIGINT)
-    with interrupts_held():
-        assert signal.getsignal(signal.SIGINT) is not before
-    assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_an_error_inside_passes_and_the_handler_is_as_before() -> None:
-    before = signal.getsignal(signal.SIGINT)
+def test_an_error_inside_passes() -> None:
     with pytest.raises(ZeroDivisionError):
         interrupt_and_fail()
-    assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_blocks_may_stand_inside_each_other() -> None:
-    done: list[str] = []
-    with pytest.raises(KeyboardInterrupt):
-        interrupt_inside_and_outside(done)
-    assert done == ["the block", "the outer block"]
 
 
 def test_an_interrupt_that_was_heeded_is_not_raised() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import leftovers
 import psutil
 import pytest
+from running import said_by_both_workers
 
 from helpers.running.run_folder import sweep
 
@@ -27,11 +28,9 @@ from helpers.running.warm_pool import pool
 from helpers.experiment import run
 from helpers.live import NoView
 
-pids, method = Path(sys.argv[1]), sys.argv[2]
 print("ready", flush=True)
-record = run(
-    hang_with_two_workers, pids, method, ram_budget="2 GiB", timeout=120, view=NoView()
-)
+arguments = Path(sys.argv[1]), sys.argv[2]
+record = run(hang_with_two_workers, *arguments, ram_budget="2 GiB", timeout=120, view=NoView())
 pool.clear()
 print(record.outcome, len(record.snapshots) > 0, flush=True)
 sys.stdin.read()
@@ -45,7 +44,6 @@ if sys.argv[1] == "warm":
 print("ready", flush=True)
 sys.stdin.read()
 """
-EXITS = WAITS.replace("sys.stdin.read()", "")
 
 
 @contextmanager
@@ -71,10 +69,6 @@ def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
         time.sleep(0.01)
 
 
-def both_workers_said(pids: Path) -> Callable[[], bool]:
-    return lambda: pids.exists() and len(pids.read_text().split()) == 2
-
-
 @pytest.mark.parametrize(
     ("enforcer", "method"), [("auto", "spawn"), ("watcher", "spawn"), ("auto", "fork")]
 )
@@ -84,7 +78,7 @@ def test_a_kernel_killed_in_mid_run_leaves_nothing(
     monkeypatch.setenv("LARGER_THAN_RAM_ENFORCER", enforcer)
     before, pids = leftovers.traces(), tmp_path / "pids"
     with kernel(RUNS, pids, method) as process:
-        wait_for(both_workers_said(pids))
+        wait_for(said_by_both_workers(pids))
         during = leftovers.traces() - before
         assert {f"process {pid}" for pid in pids.read_text().split()} <= during
         if method == "spawn":
@@ -100,7 +94,7 @@ def test_what_a_kernel_killed_with_its_watcher_leaves_is_swept_by_the_next_start
     monkeypatch.setenv("LARGER_THAN_RAM_ENFORCER", enforcer)
     before, pids = leftovers.traces(), tmp_path / "pids"
     with kernel(RUNS, pids, "fork") as process:
-        wait_for(both_workers_said(pids))
+        wait_for(said_by_both_workers(pids))
         sweep()
         assert process.poll() is None  # what has an owner is left alone
         (watcher,) = psutil.Process(process.pid).children()
@@ -125,15 +119,15 @@ def test_a_kernel_killed_while_a_spare_waits_leaves_nothing(sandbox: str) -> Non
 
 def test_a_kernel_that_ends_puts_its_spare_away_itself() -> None:
     before = leftovers.traces()
-    with kernel(EXITS, "importing") as process:
-        assert process.wait(timeout=60) == 0
+    with kernel(WAITS, "importing") as process:
+        process.communicate("")
         assert leftovers.left_since(before, patience=0) == []
 
 
 def test_interrupts_from_outside_stop_the_experiment_and_the_kernel_lives(tmp_path: Path) -> None:
     before, pids = leftovers.traces(), tmp_path / "pids"
     with kernel(RUNS, pids, "fork") as process:
-        wait_for(both_workers_said(pids))
+        wait_for(said_by_both_workers(pids))
         for _ in range(3):  # an impatient reader
             process.send_signal(signal.SIGINT)
         assert process.stdout is not None

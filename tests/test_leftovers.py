@@ -1,11 +1,12 @@
 """The check that holds after every test: here it has to find something."""
 
+import itertools
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 
@@ -48,15 +49,6 @@ def orphaned(code: str, env: dict[str, str] | None = None) -> Iterator[list[str]
 
 
 @contextmanager
-def a_process() -> Iterator[str]:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        try:
-            yield f"process {process.pid}"
-        finally:
-            process.kill()
-
-
-@contextmanager
 def a_forked_process() -> Iterator[str]:
     told, tell = os.pipe()
     if (pid := os.fork()) == 0:
@@ -80,11 +72,9 @@ def an_orphan() -> Iterator[str]:
 @contextmanager
 def a_shared_segment() -> Iterator[str]:
     memory = SharedMemory(create=True, size=1)
-    try:
+    with closing(memory):
         yield f"file /dev/shm/{memory.name}"
-    finally:
-        memory.close()
-        memory.unlink()
+    memory.unlink()
 
 
 @contextmanager
@@ -104,14 +94,7 @@ def a_cgroup() -> Iterator[str]:
         group.remove()
 
 
-KINDS = [
-    a_process,
-    a_forked_process,
-    an_orphan,
-    a_shared_segment,
-    a_temporary_folder,
-    a_cgroup,
-]
+KINDS = [a_forked_process, an_orphan, a_shared_segment, a_temporary_folder, a_cgroup]
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="orphans are found through /proc")
@@ -141,17 +124,15 @@ def test_shared_memory_that_somebody_else_uses_is_theirs() -> None:
 
 def test_what_goes_away_by_itself_is_not_left() -> None:
     before = leftovers.traces()
-    with tempfile.NamedTemporaryFile() as file:
-        looks = iter([frozenset[str](), frozenset[str](), None])
+    folder, looks = Path(tempfile.mkdtemp()), itertools.count()
 
-        def forget() -> frozenset[str]:
-            if next(looks, None) is None:
-                with suppress(FileNotFoundError):
-                    Path(file.name).unlink()
-            return frozenset()
+    def forget() -> frozenset[str]:
+        if next(looks) == 2:
+            folder.rmdir()
+        return frozenset()
 
-        assert leftovers.left_since(before, allowed=forget) == []
-        Path(file.name).touch()
+    assert leftovers.left_since(before, allowed=forget) == []
+    assert not folder.exists()
 
 
 def test_the_spare_that_waits_is_allowed_and_no_other() -> None:

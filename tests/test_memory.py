@@ -1,3 +1,4 @@
+import itertools
 import mmap
 import os
 from collections.abc import Callable, Iterator
@@ -17,35 +18,30 @@ def child() -> Iterator[Child]:
         yield child
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    path = tmp_path / "ballast.bin"
-    block = os.urandom(MIB)
-    with path.open("wb") as out:
-        for _ in range(BALLAST // MIB):
-            out.write(block)
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "ballast.bin"
+    path.write_bytes(os.urandom(MIB) * (BALLAST // MIB))
     return path
 
 
 def added(before: MemoryReading, after: MemoryReading) -> tuple[float, float, float]:
-    """Return how much each kind has grown, as a share of the ballast."""
-    return (
-        (after.anonymous_bytes - before.anonymous_bytes) / BALLAST,
-        (after.file_bytes - before.file_bytes) / BALLAST,
-        (after.shared_bytes - before.shared_bytes) / BALLAST,
+    """Return how much each kind (anonymous, file, shared) has grown, as a share of the ballast."""
+    anonymous, file, shared = (
+        (getattr(after, kind) - getattr(before, kind)) / BALLAST
+        for kind in ("anonymous_bytes", "file_bytes", "shared_bytes")
     )
+    return anonymous, file, shared
 
 
-def take_anonymous(child: Child) -> None:
-    child.do(f"ballast = bytearray(b'x') * {BALLAST}")
-
-
-def touch_file(child: Child, file: Path) -> None:
-    child.do(f"import mmap; file = open({str(file)!r}, 'rb')")
-    child.do("mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)")
-    child.do(f"for page in range(0, len(mapped), {mmap.PAGESIZE}): mapped[page]")
-
-
+TAKE = f"ballast = bytearray(b'x') * {BALLAST}"
+TOUCH = f"""
+import itertools
+import mmap
+file = open({{path!r}}, "rb")
+mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+for page in range(0, len(mapped), {mmap.PAGESIZE}): mapped[page]
+"""
 # One thread: a forked worker must not wait for threads that only its parent has.
 IMPORT_TORCH = "import torch; torch.set_num_threads(1); torch.ones(9).share_memory_()"
 SHARE = f"shared = torch.ones({BALLAST} // 4).share_memory_()"
@@ -53,24 +49,23 @@ FORK_TWO_READERS = FORK + "for _ in range(2): fork(lambda: shared.sum())"
 
 
 @pytest.mark.parametrize("way", ["exact", "read"])
-def test_anonymous_ballast_shows_as_anonymous_only(child: Child, way: str) -> None:
-    with MemoryMeter(child.pid) as sampler:
+@pytest.mark.parametrize(
+    ("backend", "statements", "expected"),
+    [("proc", TAKE, (1, 0)), ("proc", TOUCH, (0, 1)), ("psutil", TAKE, (1, 0))],
+)
+def test_ballast_shows_as_what_it_is_and_as_nothing_else(
+    child: Child,
+    file: Path,
+    way: str,
+    backend: MemoryBackend,
+    statements: str,
+    expected: tuple[float, ...],
+) -> None:
+    with MemoryMeter(child.pid, backend=backend) as sampler:
         before = sampler.exact()
-        take_anonymous(child)
-        anonymous, file, shared = added(before, getattr(sampler, way)())
-    assert 0.9 <= anonymous <= 1.1
-    assert abs(file) < 0.1
-    assert shared == 0
-
-
-@pytest.mark.parametrize("way", ["exact", "read"])
-def test_a_mapped_file_shows_as_file_backed_only(child: Child, file: Path, way: str) -> None:
-    with MemoryMeter(child.pid) as sampler:
-        before = sampler.exact()
-        touch_file(child, file)
-        anonymous, file_backed, shared = added(before, getattr(sampler, way)())
-    assert 0.9 <= file_backed <= 1.1
-    assert abs(anonymous) < 0.1
+        child.do(statements.replace("{path!r}", repr(str(file))))
+        *kinds, shared = added(before, getattr(sampler, way)())
+    assert kinds == pytest.approx(expected, abs=0.1)
     assert shared == 0
 
 
@@ -79,10 +74,7 @@ def test_a_shared_tensor_shows_as_shared_and_readers_do_not_multiply_it(child: C
     with MemoryMeter(child.pid) as sampler:
         before = sampler.exact()
         child.do(SHARE)
-        anonymous, _, shared = added(before, sampler.read())
-        assert 0.9 <= shared <= 1.1
-        assert abs(anonymous) < 0.1
-
+        alone = sampler.read()
         child.do(FORK_TWO_READERS)
         new_processes, corrected, exact = sampler.read(), sampler.read(), sampler.exact()
         cheap = sampler.cheap()
@@ -90,8 +82,8 @@ def test_a_shared_tensor_shows_as_shared_and_readers_do_not_multiply_it(child: C
 
     assert new_processes.exact  # processes came, so this reading was exact by itself
     assert not corrected.exact
-    for reading in (new_processes, corrected, exact):
-        assert len(reading.processes) == 3
+    for reading, processes in ((alone, 1), (new_processes, 3), (corrected, 3), (exact, 3)):
+        assert len(reading.processes) == processes
         anonymous, _, shared = added(before, reading)
         assert 0.9 <= shared <= 1.1
         assert abs(anonymous) < 0.1
@@ -99,46 +91,31 @@ def test_a_shared_tensor_shows_as_shared_and_readers_do_not_multiply_it(child: C
 
 
 def test_memory_that_a_corrected_look_sees_grow_is_the_workers_own(child: Child) -> None:
-    child.do(FORK + f"ballast = bytearray(b'x') * {BALLAST}")
+    child.do(FORK + TAKE)
     child.do("fork(lambda: None)")
     with MemoryMeter(child.pid, clock=lambda: 0.0) as sampler:
         before = sampler.exact()
-        child.do(f"more = bytearray(b'x') * {BALLAST}")
+        child.do(TAKE.replace("ballast", "more"))
         after = sampler.read()
         child.do("end_workers()")
     assert not after.exact
     assert 0.9 <= added(before, after)[0] <= 1.1
 
 
-def test_psutil_shows_private_memory_as_anonymous_and_the_rest_as_file_backed(
-    child: Child,
-) -> None:
+def test_psutil_shows_what_several_processes_share_as_file_backed(child: Child) -> None:
     child.do(IMPORT_TORCH)
     with MemoryMeter(child.pid, backend="psutil") as sampler:
         before = sampler.exact()
-        take_anonymous(child)
-        child.do(SHARE)
-        child.do(FORK_TWO_READERS)
+        for statements in (TAKE, SHARE, FORK_TWO_READERS):
+            child.do(statements)
         first, second = sampler.read(), sampler.read()
         child.do("end_workers()")
     for reading in (first, second):  # its cheap figure cannot tell kinds: every reading is exact
-        assert reading.exact
-        assert len(reading.processes) == 3
-        assert reading.read_bytes is None
-        assert reading.shared_bytes == 0
+        assert (reading.exact, len(reading.processes)) == (True, 3)
+        assert (reading.read_bytes, reading.shared_bytes) == (None, 0)
         # The forked workers share the 200 MiB with their parent: private to nobody.
         assert added(before, reading)[0] < 0.1
         assert added(before, reading)[1] > 3
-
-
-def test_psutil_sees_the_private_memory_of_one_process(child: Child) -> None:
-    with MemoryMeter(child.pid, backend="psutil") as sampler:
-        before = sampler.exact()
-        take_anonymous(child)
-        for reading in (sampler.read(), sampler.exact()):
-            anonymous, file, _ = added(before, reading)
-            assert 0.9 <= anonymous <= 1.1
-            assert abs(file) < 0.1
 
 
 @pytest.mark.parametrize("measure", ["proc", "psutil"])
@@ -156,60 +133,34 @@ def test_pids_of_a_cgroup_replace_the_search(child: Child, measure: MemoryBacken
     listed: list[int] = []
     with (
         Child() as other,
-        MemoryMeter(
-            child.pid,
-            backend=measure,
-            pids=lambda: listed,
-        ) as sampler,
+        MemoryMeter(child.pid, backend=measure, pids=lambda: listed) as sampler,
     ):
-        assert sampler.read().processes == ()
-        listed.append(other.pid)
-        assert [process.pid for process in sampler.read().processes] == [other.pid]
-        listed[:] = [child.pid, other.pid]
-        assert {process.pid for process in sampler.exact().processes} == {child.pid, other.pid}
-        listed[:] = [child.pid]
-        assert [process.pid for process in sampler.cheap().processes] == [child.pid]
+        for now in ([], [other.pid], [child.pid, other.pid], [child.pid]):
+            listed[:] = now
+            assert {process.pid for process in sampler.read().processes} == set(now)
 
 
-class Clocks:
-    """Two clocks that a test moves: of the wall, and of what looking costs."""
-
-    def __init__(self, cost: float) -> None:
-        self.now = 0.0
-        self.cpu = 0.0
-        self.cost = cost
-
-    def cpu_clock(self) -> float:
-        self.cpu += self.cost  # it is read twice in a reading: at its start and its end
-        return self.cpu
-
-
-def exact_after(sampler: MemoryMeter, clocks: Clocks, seconds: float) -> bool:
-    clocks.now += seconds
-    return sampler.read().exact
-
-
-def test_exact_looks_come_so_rarely_that_they_cost_one_percent_of_a_core(child: Child) -> None:
+@pytest.mark.parametrize(("cost", "pause"), [(0.02, 2.0), (0.0, 0.25)])
+def test_exact_looks_cost_one_percent_of_a_core_and_come_four_times_a_second_at_most(
+    child: Child, cost: float, pause: float
+) -> None:
     child.do(FORK + "fork(lambda: None)")
-    clocks = Clocks(cost=0.02)
-    with MemoryMeter(child.pid, clock=lambda: clocks.now, cpu_clock=clocks.cpu_clock) as sampler:
-        assert sampler.read().exact
-        assert not exact_after(sampler, clocks, 1.99)
-        assert exact_after(sampler, clocks, 0.02)  # 2 s after one that cost 0.02 s
-        child.do("end_workers()")
-        assert exact_after(sampler, clocks, 0.0)  # a process went
-        assert not exact_after(sampler, clocks, 19.9)  # alone it shares with nobody
-        assert exact_after(sampler, clocks, 0.2)
+    now, cpu = [0.0], itertools.count()  # the second is read at a look's start and its end
+    with MemoryMeter(
+        child.pid, clock=lambda: now[0], cpu_clock=lambda: cost * next(cpu)
+    ) as sampler:
 
+        def exact_after(seconds: float) -> bool:
+            now[0] += seconds
+            return sampler.read().exact
 
-def test_a_cheap_exact_look_still_comes_at_most_four_times_a_second(child: Child) -> None:
-    child.do(FORK + "fork(lambda: None)")
-    clocks = Clocks(cost=0.0)
-    with MemoryMeter(child.pid, clock=lambda: clocks.now, cpu_clock=clocks.cpu_clock) as sampler:
         assert sampler.read().exact
-        assert not exact_after(sampler, clocks, 0.24)
-        assert exact_after(sampler, clocks, 0.02)
+        assert not exact_after(pause - 0.01)
+        assert exact_after(0.02)
         child.do("end_workers()")
+        assert exact_after(0.0)  # a process went
+        assert not exact_after(10 * pause - 0.01)  # alone it shares with nobody
+        assert exact_after(0.02)
 
 
 def test_the_measure_is_named_as_what_the_system_tells(
@@ -274,42 +225,31 @@ def test_known_numbers_come_back(made_up: Callable[..., Path]) -> None:
     with MemoryMeter(7, proc=str(proc)) as sampler:
         cheap, exact = sampler.cheap(), sampler.exact()
     assert [(process.pid, process.ppid) for process in cheap.processes] == [(7, 1), (8, 7), (9, 7)]
-    kib = 3 * 1024
-    assert (cheap.anonymous_bytes, cheap.file_bytes, cheap.shared_bytes, cheap.rss_bytes) == (
-        300 * kib, 200 * kib, 100 * kib, 600 * kib,
-    )  # fmt: skip
-    assert (exact.anonymous_bytes, exact.file_bytes, exact.shared_bytes, exact.rss_bytes) == (
-        150 * kib, 100 * kib, 50 * kib, 600 * kib,
-    )  # fmt: skip
+    for reading, kibibytes in ((cheap, [300, 200, 100, 600]), (exact, [150, 100, 50, 600])):
+        kinds = reading.anonymous_bytes, reading.file_bytes, reading.shared_bytes
+        assert [*kinds, reading.rss_bytes] == [3 * 1024 * size for size in kibibytes]
     assert (cheap.exact, exact.exact) == (False, True)
     assert exact.read_bytes == 4096
 
 
-def test_a_process_that_vanishes_between_listing_and_reading_is_left_out(
-    made_up: Callable[..., Path],
-) -> None:
-    proc = made_up(7, children="8")  # 8 is listed, and has no folder any more
-    with MemoryMeter(7, proc=str(proc)) as sampler:
-        reading = sampler.exact()
-    assert [process.pid for process in reading.processes] == [7]
-    assert reading.exact
-
-
-def test_a_process_that_ends_before_its_exact_figures_is_left_out(
-    made_up: Callable[..., Path],
+@pytest.mark.parametrize("listed", ["before it was looked at", "before its exact figures"])
+def test_a_process_that_ends_between_two_looks_is_left_out(
+    made_up: Callable[..., Path], listed: str
 ) -> None:
     proc = made_up(7, children="8")
-    write_process(proc, 8, ppid=7, rollup=None)
+    if listed == "before its exact figures":
+        write_process(proc, 8, ppid=7, rollup=None)
     with MemoryMeter(7, proc=str(proc)) as sampler:
         reading = sampler.exact()
     assert [process.pid for process in reading.processes] == [7]
     assert reading.exact
 
 
-def test_a_forbidden_exact_figure_falls_back_to_the_cheap_one_and_says_so(
-    made_up: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("rollup", [ROLLUP, None], ids=["another user's", "an old kernel"])
+def test_a_missing_exact_figure_falls_back_to_the_cheap_one_and_says_so(
+    made_up: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, rollup: str | None
 ) -> None:
-    proc = made_up(7)
+    proc = made_up(7, rollup=rollup)
     really_open = os.open
 
     def forbid(path: str, flags: int) -> int:
@@ -319,20 +259,9 @@ def test_a_forbidden_exact_figure_falls_back_to_the_cheap_one_and_says_so(
 
     with MemoryMeter(7, proc=str(proc)) as sampler:
         monkeypatch.setattr(os, "open", forbid)
-        readings = sampler.exact(), sampler.read()
-    for reading in readings:
-        assert reading.anonymous_bytes == 300 * 1024
-        assert not reading.exact
-
-
-def test_a_kernel_without_exact_figures_gives_its_cheap_ones_and_says_so(
-    made_up: Callable[..., Path],
-) -> None:
-    proc = made_up(7, rollup=None)
-    with MemoryMeter(7, proc=str(proc)) as sampler:
-        reading = sampler.exact()
-    assert reading.anonymous_bytes == 300 * 1024
-    assert not reading.exact
+        for reading in (sampler.exact(), sampler.read()):
+            assert reading.anonymous_bytes == 300 * 1024
+            assert not reading.exact
 
 
 def test_a_kernel_that_lists_no_children_is_searched_by_parent(
@@ -358,13 +287,12 @@ def test_a_correction_never_goes_below_zero(made_up: Callable[..., Path]) -> Non
     assert reading.file_bytes == 100 * 1024
 
 
-def descriptors() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
 def test_a_closed_sampler_holds_no_descriptor(child: Child) -> None:
-    before = descriptors()
+    def count() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    before = count()
     with MemoryMeter(child.pid) as sampler:
         sampler.exact()
-        assert descriptors() > before
-    assert descriptors() == before
+        assert count() > before
+    assert count() == before

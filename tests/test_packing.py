@@ -47,45 +47,31 @@ def test_a_call_is_unpacked_as_it_was_packed() -> None:
     assert (arguments, script) == ((1, 2), {})
 
 
+PLAIN = "was defined in a plain cell"
+
+
 @pytest.mark.parametrize(
-    ("function", "words"),
+    ("thing", "words"),
     [
         (lambda: 1, "<lambda> is a lambda"),
-        (plain_function, "one_epoch was defined in a plain cell"),
-        (Local, "Rows was defined in a plain cell"),
+        (plain_function, f"one_epoch {PLAIN}"),
+        (Local, f"Rows {PLAIN}"),
         (defined_inside()[0], "inner was defined inside a function"),
-        (functools.partial(plain_function), "one_epoch was defined in a plain cell"),
+        (defined_inside()[1], "Inner was defined inside a function"),
+        (functools.partial(plain_function), f"one_epoch {PLAIN}"),
         (functools.partial(sorted, key=lambda row: row), "<lambda> is a lambda"),
-        (Local().__repr__, "Rows was defined in a plain cell"),
+        (Local().__repr__, f"Rows {PLAIN}"),
+        ({"deep": [Local()]}, f"Rows {PLAIN}"),
     ],
 )
-def test_a_function_that_only_the_notebook_has_is_refused_by_name(
-    function: Callable[..., Any], words: str, monkeypatch: pytest.MonkeyPatch
+def test_what_only_the_notebook_has_is_refused_by_name_as_function_and_as_argument(
+    thing: Any, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packing, "execution_count", lambda: 7)
-    with pytest.raises(TypeError, match="begins with %%importable") as caught:
-        pack(function, ())
-    assert str(caught.value).startswith(words)
-
-
-@pytest.mark.parametrize(
-    ("argument", "words"),
-    [
-        (lambda: 1, "<lambda> is a lambda"),
-        (plain_function, "one_epoch was defined in a plain cell"),
-        (Local, "Rows was defined in a plain cell"),
-        (Local(), "Rows was defined in a plain cell"),
-        ({"deep": [Local()]}, "Rows was defined in a plain cell"),
-        (defined_inside()[1](), "Inner was defined inside a function"),
-    ],
-)
-def test_an_argument_that_only_the_notebook_has_is_refused_by_name(
-    argument: Any, words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(packing, "execution_count", lambda: 7)
-    with pytest.raises(TypeError, match="begins with %%importable") as caught:
-        pack(lesson_functions.add, (1, argument))
-    assert str(caught.value).startswith(words)
+    for call in [(thing, ())] * callable(thing) + [(lesson_functions.add, (1, thing))]:
+        with pytest.raises(TypeError, match="begins with %%importable") as caught:
+            pack(*call)
+        assert str(caught.value).startswith(words)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +80,7 @@ def test_an_argument_that_only_the_notebook_has_is_refused_by_name(
         (threading.Lock(), "TypeError: cannot pickle '_thread.lock' object"),
         ((n for n in "rows"), "TypeError: cannot pickle 'generator' object"),
         (lesson_functions.Stubborn(), "RuntimeError: I stay here"),
-        (lesson_functions.Leaves(when_loaded=False), "SystemExit: gone"),
+        (lesson_functions.LeavesWhenPickled(), "SystemExit: gone"),
     ],
 )
 def test_an_argument_that_cannot_be_pickled_is_refused_with_its_reason(
@@ -139,37 +125,34 @@ def test_a_call_has_a_title(
     assert title_of(function, arguments) == title
 
 
-def test_the_start_method_is_the_one_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LARGER_THAN_RAM_START_METHOD", "nonsense")
-    assert choose_start_method("spawn") == "spawn"
-
-
-def test_the_start_method_is_else_the_environments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LARGER_THAN_RAM_START_METHOD", "spawn")
-    assert choose_start_method(None) == "spawn"
-
-
-@pytest.mark.parametrize("variable", [None, ""])
-def test_the_start_method_is_else_pythons_own(
-    variable: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if variable is not None:
-        monkeypatch.setenv("LARGER_THAN_RAM_START_METHOD", variable)
-    assert choose_start_method(None) == multiprocessing.get_all_start_methods()[0]
-
-
-def test_a_start_method_that_nobody_has_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match="start method 'thread' is not available here: use "):
-        choose_start_method("thread")
-    monkeypatch.setenv("LARGER_THAN_RAM_START_METHOD", "thread")
-    with pytest.raises(ValueError, match=r"LARGER_THAN_RAM_START_METHOD: .*'thread' is not avail"):
-        choose_start_method(None)
-
-
-def test_where_there_is_no_fork_it_is_refused_and_not_chosen(
+@pytest.mark.parametrize(
+    ("wanted", "variable", "known", "chosen"),
+    [
+        ("spawn", "nonsense", ["fork", "spawn"], "spawn"),
+        (None, "spawn", ["fork", "spawn"], "spawn"),
+        (None, "", ["fork", "spawn"], "fork"),  # Python's own
+        (None, "", ["spawn"], "spawn"),
+    ],
+)
+def test_the_start_method_is_the_one_asked_for_else_the_environments_else_pythons_own(
+    wanted: str | None,
+    variable: str,
+    known: list[str],
+    chosen: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: known)
+    monkeypatch.setenv("LARGER_THAN_RAM_START_METHOD", variable)
+    assert choose_start_method(wanted) == chosen
+
+
+@pytest.mark.parametrize(
+    ("wanted", "source"), [("fork", "^"), (None, "^LARGER_THAN_RAM_START_METHOD: ")]
+)
+def test_a_start_method_that_is_not_here_is_refused_by_name(
+    wanted: str | None, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn"])
-    assert choose_start_method(None) == "spawn"
-    with pytest.raises(ValueError, match=r"start method 'fork' is not .*: use spawn$"):
-        choose_start_method("fork")
+    monkeypatch.setenv("LARGER_THAN_RAM_START_METHOD", "fork")
+    with pytest.raises(ValueError, match=f"{source}start method 'fork' is not .*: use spawn$"):
+        choose_start_method(wanted)

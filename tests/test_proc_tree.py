@@ -44,10 +44,9 @@ def test_children_of_children_are_found_and_an_ended_one_is_left_out(child: Chil
     with MemoryMeter(child.pid) as sampler:
         assert len(pids(sampler.cheap())) == 3
         child.do("end_workers()")  # ends the first; the second has a new parent now
-        main, orphan = pids(sampler.cheap())
-        assert main == child.pid
-        assert sampler.cheap().processes[1].ppid != child.pid
-    os.kill(orphan, 9)
+        main, orphan = sampler.cheap().processes
+        assert (main.pid, orphan.ppid == child.pid) == (child.pid, False)
+    os.kill(orphan.pid, 9)
 
 
 def test_workers_whose_parent_was_killed_stay_in_the_tree(child: Child) -> None:
@@ -78,15 +77,21 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("listed", [False, True])
 def test_reads_of_a_worker_count_once_before_and_after_its_parent_waits_for_it(
-    child: Child, file: Path
+    child: Child, file: Path, listed: bool
 ) -> None:
-    with MemoryMeter(child.pid) as sampler:
+    """A cgroup lists no zombie, and nobody has taken its reads over yet."""
+    group = [child.pid]
+    with MemoryMeter(child.pid, pids=(lambda: group) if listed else None) as sampler:
         before = sampler.cheap().read_bytes or 0
         child.do(f"fork(lambda: read({str(file)!r}, {16 * MIB}))")
+        with MemoryMeter(child.pid) as finder:
+            group[:] = pids(finder.cheap())
         alive = sampler.cheap().read_bytes or 0
         child.do("os.kill(workers[0], signal.SIGKILL)")
         child.do("os.waitid(os.P_PID, workers[0], os.WEXITED | os.WNOWAIT)")
+        del group[1]
         zombie = sampler.cheap().read_bytes or 0
         child.do("end_workers()")
         gone = sampler.cheap().read_bytes or 0
@@ -94,23 +99,6 @@ def test_reads_of_a_worker_count_once_before_and_after_its_parent_waits_for_it(
     for now in (alive, zombie, gone):
         assert 16 * MIB <= now - before < 17 * MIB
     assert alive <= zombie <= gone
-
-
-def test_reads_of_a_zombie_that_its_cgroup_no_longer_lists_count_once(
-    child: Child, file: Path
-) -> None:
-    child.do(f"fork(lambda: read({str(file)!r}, {16 * MIB}))")
-    with MemoryMeter(child.pid) as finder:
-        listed = pids(finder.cheap())
-    with MemoryMeter(child.pid, pids=lambda: listed) as sampler:
-        alive = sampler.cheap().read_bytes or 0
-        child.do("os.kill(workers[0], signal.SIGKILL)")
-        child.do("os.waitid(os.P_PID, workers[0], os.WEXITED | os.WNOWAIT)")
-        del listed[1]
-        zombie = sampler.cheap().read_bytes or 0
-        child.do("end_workers()")
-        gone = sampler.cheap().read_bytes or 0
-    assert 16 * MIB <= alive <= zombie <= gone < alive + MIB
 
 
 def test_reads_stay_when_the_whole_tree_has_ended(child: Child, file: Path) -> None:

@@ -5,11 +5,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
+from running import is_running
 
 from helpers.system import processes
 from helpers.system.processes import command_line, end_all, kill, members
@@ -36,13 +37,13 @@ WAITS = "import sys; print(flush=True); sys.stdin.read()"
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc")
 
 
-def start(code: str, *words: str, session: bool = True) -> subprocess.Popen[str]:
+def start(code: str, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", code, *words],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        start_new_session=session,
+        start_new_session=True,
     )
 
 
@@ -56,114 +57,76 @@ def end(session: int, listed: Callable[[], list[int]] = list, *, patience: float
     return end_all(lambda: members(session) | set(listed()), set(), patience=patience)
 
 
+@dataclass
+class Family:
+    pid: int  # of the leader
+    child: int
+    orphan: int
+    stranger: int  # in a session of its own
+
+
 @pytest.fixture
-def leader() -> Iterator[subprocess.Popen[str]]:
-    with start(FAMILY) as process:
-        yield process
-        end(process.pid)
+def family(monkeypatch: pytest.MonkeyPatch) -> Iterator[Family]:
+    with start(FAMILY) as leader, monkeypatch.context() as patch:
+        child, orphan = said(leader)
+        patch.setenv("LESSON_MARK", "a run's own")
+        with start(WAITS) as stranger:
+            said(stranger)
+            yield Family(leader.pid, child, orphan, stranger.pid)
+            stranger.kill()
+        end(leader.pid)
 
 
-def is_running(pid: int) -> bool:
-    try:
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
-
-
-def test_a_session_is_ended_with_its_orphans(leader: subprocess.Popen[str]) -> None:
-    child, orphan = said(leader)
-    assert members(leader.pid) == {leader.pid, child, orphan}
-    assert end(leader.pid)
-    assert not any(is_running(pid) for pid in (leader.pid, child, orphan))
-    assert members(leader.pid) == set()
-
-
-def test_a_process_outside_the_session_lives_on(leader: subprocess.Popen[str]) -> None:
-    said(leader)
-    with start(WAITS) as other:
-        said(other)
-        assert end(leader.pid)
-        assert is_running(other.pid)
-        other.kill()
+def test_a_session_is_ended_with_its_orphans_and_nobody_else(family: Family) -> None:
+    assert members(family.pid) == {family.pid, family.child, family.orphan}
+    assert end(family.pid)
+    assert not any(is_running(pid) for pid in (family.pid, family.child, family.orphan))
+    assert members(family.pid) == set()
+    assert is_running(family.stranger)
 
 
 @needs_proc
 def test_a_process_outside_the_session_is_known_by_its_mark_and_by_its_adopter(
-    leader: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+    family: Family,
 ) -> None:
-    child, orphan = said(leader)
-    monkeypatch.setenv("LESSON_MARK", "a run's own")
-    with start(WAITS) as marked:
-        said(marked)
-        assert members(0, mark="LESSON_MARK=a run's own\0") == {marked.pid}
-        assert members(0, adopter=leader.pid) == {child}
-        assert members(leader.pid, adopter=os.getpid()) >= {leader.pid, child, orphan, marked.pid}
-        marked.kill()
+    assert members(0, mark="LESSON_MARK=a run's own\0") == {family.stranger}
+    assert members(0, adopter=family.pid) == {family.child}
+    everybody = {family.pid, family.child, family.orphan, family.stranger}
+    assert members(family.pid, adopter=os.getpid()) >= everybody
 
 
-def test_a_listed_process_is_ended_in_whatever_session_it_is(
-    leader: subprocess.Popen[str],
-) -> None:
-    said(leader)
-    with start(WAITS) as listed:
-        said(listed)
-        assert end(leader.pid, listed=lambda: [listed.pid])
-        assert not is_running(listed.pid)
+def test_a_listed_process_is_ended_in_whatever_session_it_is(family: Family) -> None:
+    assert end(family.pid, listed=lambda: [family.stranger])
+    assert not is_running(family.stranger)
 
 
-def test_a_listed_process_is_waited_for_also_when_it_is_on_no_list_any_more(
-    leader: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+def test_a_process_that_cannot_be_ended_is_waited_for_also_when_it_is_on_no_list_any_more(
+    family: Family, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a dying process is, until its memory has been given back."""
-    said(leader)
-    with start(WAITS) as listed:
-        said(listed)
-        lists = iter([[listed.pid]])
-        with monkeypatch.context() as patch:
-            patch.setattr(processes, "kill", lambda pid: None if pid == listed.pid else kill(pid))
-            assert not end(leader.pid, listed=lambda: next(lists, []), patience=0.2)
-        listed.kill()
-
-
-def test_without_proc_descendants_and_known_processes_are_members(
-    leader: subprocess.Popen[str], tmp_path: Path
-) -> None:
-    child, orphan = said(leader)
-    with start(WAITS) as known:
-        said(known)
-        found = members(leader.pid, known=[known.pid, 2**22 + 1], proc=tmp_path)
-        assert found >= {leader.pid, child, known.pid}
-        if hasattr(os, "getsid"):
-            assert orphan in found
-        known.kill()
-
-
-def test_without_sessions_known_processes_are_members(
-    leader: subprocess.Popen[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    child, orphan = said(leader)
-    monkeypatch.delattr(os, "getsid")  # Windows
-    assert members(leader.pid, proc=tmp_path) == {leader.pid, child}
-    assert members(leader.pid, known=[orphan], proc=tmp_path) == {leader.pid, child, orphan}
-
-
-def test_it_says_so_when_a_process_cannot_be_ended(
-    leader: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said(leader)
+    lists = iter([[family.stranger]])
     with monkeypatch.context() as patch:
-        patch.setattr(processes, "kill", lambda pid: None)
-        assert not end(leader.pid, patience=0.05)
-    assert end(leader.pid)
+        patch.setattr(processes, "kill", lambda pid: None if pid == family.stranger else kill(pid))
+        assert not end(family.pid, listed=lambda: next(lists, []), patience=0.2)
+
+
+@pytest.mark.parametrize("sessions", [True, False])
+def test_without_proc_descendants_and_known_processes_are_members(
+    family: Family, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sessions: bool
+) -> None:
+    if not sessions:
+        monkeypatch.delattr(os, "getsid")  # Windows
+    found = members(family.pid, known=[family.stranger, 2**22 + 1], proc=tmp_path)
+    expected = {family.pid, family.child, family.stranger}
+    assert found == (expected | {family.orphan} if sessions else expected)
 
 
 def test_a_resource_tracker_may_end_by_itself(
-    leader: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+    family: Family, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It ends when what it serves has ended: so it is killed last, and only if it does not."""
-    child, orphan = said(leader)
     killed: list[int] = []
-    monkeypatch.setattr(processes, "_is_tracker", lambda pid: pid == orphan)
+    monkeypatch.setattr(processes, "_is_tracker", lambda pid: pid == family.orphan)
     monkeypatch.setattr(processes, "TRACKER_SECONDS", 0.2)
 
     def note(pid: int) -> None:
@@ -171,9 +134,9 @@ def test_a_resource_tracker_may_end_by_itself(
         kill(pid)
 
     monkeypatch.setattr(processes, "kill", note)
-    assert end(leader.pid)
-    assert set(killed) == {leader.pid, child, orphan}
-    assert killed[-1] == orphan
+    assert end(family.pid)
+    assert set(killed) == {family.pid, family.child, family.orphan}
+    assert killed[-1] == family.orphan
 
 
 @needs_proc
@@ -186,13 +149,10 @@ def test_a_tracker_is_known_by_its_command_line() -> None:
         other.kill()
 
 
-def test_killing_a_process_that_has_ended_is_no_error() -> None:
-    with start("") as process:
-        process.wait()
-    kill(process.pid)
-
-
-def test_where_there_is_no_sigkill_it_terminates(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killing_works_without_sigkill_and_is_no_error_where_nobody_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kill(2**22 + 1)
     sent: list[Any] = []
     monkeypatch.delattr(signal, "SIGKILL")  # Windows
     monkeypatch.setattr(os, "kill", lambda pid, number: sent.append((pid, number)))

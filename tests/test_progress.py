@@ -1,11 +1,12 @@
 """`track`: what it counts, where it counts, and that it changes nothing."""
 
+import contextlib
 import dataclasses
 import io
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -21,43 +22,49 @@ from helpers.running.counting import count
 from helpers.running.shared_state import STATE_VARIABLE, SharedState
 
 
+@dataclasses.dataclass
 class Clock:
     """A clock that moves when it is told to."""
 
-    def __init__(self) -> None:
-        self.now = 100.0
+    now: float = 100.0
 
     def __call__(self) -> float:
         return self.now
 
 
 @pytest.fixture
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SharedState]:
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SharedState:
     """The state of a run that this process is the child of."""
     state = SharedState.create(tmp_path / "state")
     state.owner = os.getpid()
     monkeypatch.setenv(STATE_VARIABLE, str(tmp_path / "state"))
-    yield state
-    state.close()
+    return state
 
 
-def batches(number: int, clock: Clock, waiting: float = 1.0) -> Iterator[torch.Tensor]:
-    """Yield batches of four samples and 64 bytes, each after a while."""
+def batches(number: int, clock: Clock) -> Iterator[torch.Tensor]:
+    """Yield batches of four samples and 64 bytes, each after a second."""
     for _ in range(number):
-        clock.now += waiting
+        clock.now += 1.0
         yield torch.zeros(4, 4)
 
 
-def test_samples_bytes_and_both_kinds_of_seconds_are_counted(state: SharedState) -> None:
-    clock = Clock()
+def test_samples_bytes_and_both_kinds_of_seconds_are_counted_before_a_batch_is_handed_out(
+    state: SharedState, clock: Clock
+) -> None:
+    seen = []
     for _ in track(batches(3, clock), clock=clock):
+        seen.append(state.read().batches)
         clock.now += 0.5
+    assert seen == [1, 2, 3]
     assert state.read() == Counters(12, 3, 192, 3.0, 1.5, None)
 
 
-def test_the_wait_for_the_workers_to_start_counts(state: SharedState) -> None:
-    clock = Clock()
-
+def test_the_wait_for_the_workers_to_start_counts(state: SharedState, clock: Clock) -> None:
     class StartsSlowly:
         def __iter__(self) -> Iterator[torch.Tensor]:
             clock.now += 7.0
@@ -67,43 +74,35 @@ def test_the_wait_for_the_workers_to_start_counts(state: SharedState) -> None:
     assert state.read().waiting_seconds == 7.0
 
 
-def test_a_batch_is_on_the_board_before_it_is_handed_out(state: SharedState) -> None:
-    clock = Clock()
-    seen = [state.read().batches for _ in track(batches(3, clock), clock=clock)]
-    assert seen == [1, 2, 3]
+@pytest.mark.parametrize("error", [None, ZeroDivisionError])
+def test_a_loop_that_is_left_in_the_middle_keeps_what_it_counted(
+    state: SharedState, clock: Clock, error: type[Exception] | None
+) -> None:
+    def loop() -> None:
+        for number, _ in enumerate(track(batches(9, clock), clock=clock)):
+            clock.now += 0.5
+            if number == 1:
+                if error:
+                    raise error
+                break
 
-
-def test_a_loop_that_is_left_in_the_middle_keeps_what_it_counted(state: SharedState) -> None:
-    clock = Clock()
-    for number, _ in enumerate(track(batches(9, clock), clock=clock)):
-        clock.now += 0.5
-        if number == 1:
-            break
+    with pytest.raises(error) if error else contextlib.nullcontext():
+        loop()
     assert state.read() == Counters(8, 2, 128, 2.0, 1.0, None)
 
 
-def test_an_exception_in_the_loop_passes_and_the_work_before_it_counts(state: SharedState) -> None:
-    clock = Clock()
-
-    def loop() -> None:
-        for _ in track(batches(9, clock), clock=clock):
-            clock.now += 0.5
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        loop()
-    assert state.read() == Counters(4, 1, 64, 1.0, 0.5, None)
-
-
-def test_an_exception_in_the_loader_passes_and_the_wait_for_it_counts(state: SharedState) -> None:
-    clock = Clock()
-
+@pytest.mark.parametrize(
+    "error", [OSError("the disk is gone"), TypeError("'int' object is not iterable")]
+)
+def test_an_exception_in_the_loader_passes_and_the_wait_for_it_counts(
+    state: SharedState, clock: Clock, error: Exception
+) -> None:
     def breaks() -> Iterator[torch.Tensor]:
         yield torch.zeros(2)
         clock.now += 12.0
-        raise OSError("the disk is gone")
+        raise error
 
-    with pytest.raises(OSError, match="the disk is gone"):
+    with pytest.raises(type(error), match=str(error)):
         list(track(breaks(), clock=clock))
     assert (state.read().batches, state.read().waiting_seconds) == (1, 12.0)
 
@@ -122,40 +121,31 @@ def test_a_wait_that_is_going_on_is_seen_from_outside(state: SharedState) -> Non
     assert state.read().waiting_seconds >= after[1]
 
 
-def test_two_loops_add_up(state: SharedState) -> None:
-    rows = [torch.zeros(4, 4)] * 3
-    for _ in range(2):
-        assert len(list(track(rows))) == 3
-    counters = state.read()
-    assert (counters.samples, counters.batches, counters.expected_batches) == (24, 6, 6)
-
-
-def test_a_loop_inside_a_loop_adds_up(state: SharedState) -> None:
+def test_two_loops_add_up_also_one_inside_the_other(state: SharedState) -> None:
+    assert len(list(track([torch.zeros(4, 4)] * 3))) == 3
     for _ in track([torch.zeros(1)] * 2):
         for _ in track([torch.zeros(4)] * 3):
             pass
     counters = state.read()
-    assert (counters.samples, counters.batches, counters.expected_batches) == (26, 8, 8)
-
-
-def test_seconds_ends_the_loop(state: SharedState) -> None:
-    clock = Clock()
-    taken = list(track(batches(100, clock), seconds=2.5, clock=clock))
-    assert len(taken) == 3  # the third arrives at 3.0, asked for at 2.0
-    assert state.read().batches == 3
-
-
-def test_an_epoch_shorter_than_its_seconds_ends_by_itself(state: SharedState) -> None:
-    clock = Clock()
-    assert len(list(track(batches(3, clock), seconds=50, clock=clock))) == 3
+    assert (counters.samples, counters.batches, counters.expected_batches) == (38, 11, 11)
 
 
 @pytest.mark.parametrize(
-    "seconds", [np.float32(2.5), np.int64(3), torch.tensor(2.5), Decimal("2.5")]
+    ("seconds", "taken"),
+    [
+        (2.5, 3),  # the third arrives at 3.0, asked for at 2.0
+        (50, 9),  # the epoch is shorter, and ends by itself
+        (np.float32(2.5), 3),
+        (np.int64(3), 3),
+        (torch.tensor(2.5), 3),
+        (Decimal("2.5"), 3),
+    ],
 )
-def test_seconds_may_be_a_number_of_any_library(state: SharedState, seconds: Any) -> None:
-    clock = Clock()
-    assert len(list(track(batches(100, clock), seconds=seconds, clock=clock))) == 3
+def test_seconds_of_any_library_end_the_loop(
+    state: SharedState, clock: Clock, seconds: Any, taken: int
+) -> None:
+    assert len(list(track(batches(9, clock), seconds=seconds, clock=clock))) == taken
+    assert state.read().batches == taken
 
 
 @pytest.mark.parametrize("seconds", [0, -1.0, float("nan"), "9", [9]])
@@ -164,26 +154,13 @@ def test_seconds_that_cannot_be_are_refused(seconds: Any) -> None:
         track([], seconds=seconds)
 
 
-@pytest.mark.parametrize("thing", [7, None, object(), torch.utils.data.Dataset])
-def test_what_cannot_be_iterated_is_refused_before_the_loop(thing: Any) -> None:
+@pytest.mark.parametrize("thing", [7, None, torch.utils.data.Dataset])
+def test_what_cannot_be_iterated_is_refused_before_the_loop_and_not_waited_for(
+    state: SharedState, thing: Any
+) -> None:
     with pytest.raises(TypeError, match=r"track got \w+, which cannot be iterated: pass a Data"):
         track(thing)
-
-
-def test_after_a_refusal_nothing_is_waited_for(state: SharedState) -> None:
-    with pytest.raises(TypeError):
-        track(7)  # type: ignore[arg-type]
-    first = state.read().waiting_seconds
-    assert state.read().waiting_seconds == first
-
-
-def test_a_type_error_inside_the_loader_is_not_mistaken_for_it(state: SharedState) -> None:
-    def breaks() -> Iterator[int]:
-        yield 1
-        raise TypeError("'int' object is not iterable")
-
-    with pytest.raises(TypeError, match="'int' object"):
-        list(track(breaks()))
+    assert state.waiting_since == 0
 
 
 class Odd:
@@ -211,18 +188,12 @@ class BreaksWhenLookedAt(list[int]):
     ("batch", "expected"),
     [
         (torch.zeros(8, 4), (8, 128)),
-        (np.zeros((8, 4), np.uint8), (8, 32)),
-        ([torch.zeros(8, 4), torch.zeros(8)], (8, 160)),
         ((np.zeros(3, np.int8), [torch.zeros(3)]), (3, 15)),
         ({"rows": torch.zeros(8, 4), "labels": torch.zeros(8)}, (8, 160)),
-        ({"name": "a", "rows": torch.zeros(8, 4)}, (8, 129)),
         ((torch.tensor(1.0), torch.zeros(5)), (5, 24)),
         (["one", "four"], (2, 7)),
         ("text", (1, 4)),
-        (b"bytes", (1, 5)),
-        (torch.tensor(1.0), (1, 4)),
         ([], (1, 0)),
-        (7, (1, 0)),
         (None, (1, 0)),
         (torch.zeros(0, 4), (0, 0)),
         (("name", torch.zeros(8, 4)), (8, 132)),
@@ -259,21 +230,20 @@ class Stream(IterableDataset[torch.Tensor]):
         return iter(torch.zeros(10, 2))
 
 
-def test_a_loader_without_a_length_is_counted_and_expects_nothing(state: SharedState) -> None:
-    loader: Iterable[torch.Tensor] = DataLoader(Stream(), batch_size=4)
-    assert len(list(track(loader))) == 3
-    assert state.read().expected_batches is None
-    assert state.read().samples == 10
-
-
-def test_a_loader_whose_length_cannot_be_asked_is_counted(state: SharedState) -> None:
-    assert len(list(track(Odd()))) == 1
-    assert state.read() == dataclasses.replace(state.read(), samples=4, expected_batches=None)
-
-
-def test_a_loader_with_a_length_says_what_is_to_come(state: SharedState) -> None:
-    next(iter(track(DataLoader(torch.arange(10), batch_size=4))))  # type: ignore[arg-type]
-    assert state.read().expected_batches == 3
+@pytest.mark.parametrize(
+    ("loader", "samples", "expected"),
+    [
+        (DataLoader(Stream(), batch_size=4), 10, None),
+        (DataLoader(torch.arange(10), batch_size=4), 10, 3),  # type: ignore[arg-type]
+        (Odd(), 4, None),
+    ],
+    ids=["no length", "a length", "a length that fails"],
+)
+def test_what_is_to_come_is_said_where_a_loader_has_a_length(
+    state: SharedState, loader: Any, samples: int, expected: int | None
+) -> None:
+    assert sum(len(batch) for batch in track(loader)) == samples
+    assert (state.read().samples, state.read().expected_batches) == (samples, expected)
 
 
 def test_in_another_process_of_the_run_it_counts_and_shows_nothing(

@@ -7,18 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import leftovers
 import pytest
 
-from helpers import budget
 from helpers.budget import Group
 from helpers.running import sandbox as spare_module
 from helpers.running import warm_pool as pool_module
-from helpers.running.run_folder import FOLDER_PREFIX, RunFolder
+from helpers.running.run_folder import RunFolder, remove_segments
 from helpers.running.sandbox import Sandbox
 from helpers.running.warm_pool import WarmPool
 from helpers.system.processes import kill
-from helpers.system.shared_memory import remove_segments
 
 
 @pytest.fixture
@@ -29,11 +26,15 @@ def pool() -> Iterator[WarmPool]:
     pool.clear()
 
 
-def test_a_spare_waits_with_torch_imported(pool: WarmPool) -> None:
+def waiting(pool: WarmPool) -> Sandbox:
     pool.warm_up()
-    sandbox = pool.waiting
-    assert sandbox is not None
-    assert sandbox.is_ready()
+    assert pool.waiting is not None
+    return pool.waiting
+
+
+def test_one_spare_waits_with_torch_imported(pool: WarmPool) -> None:
+    sandbox = waiting(pool)
+    assert waiting(pool) is sandbox
     taken = pool.take()
     try:
         assert taken is sandbox
@@ -46,45 +47,30 @@ def test_a_spare_waits_with_torch_imported(pool: WarmPool) -> None:
     sandbox.put_away()  # a second time is no error
 
 
-def test_one_spare_is_enough(pool: WarmPool) -> None:
-    pool.warm_up()
-    first = pool.waiting
-    pool.warm_up()
-    assert pool.waiting is first
-
-
 @pytest.mark.parametrize("name", ["pid", "watcher.pid"])
 def test_a_spare_that_has_died_is_replaced(pool: WarmPool, name: str) -> None:
-    pool.warm_up()
-    first = pool.waiting
-    assert first is not None
+    first = waiting(pool)
     first.wait_until_warm()
     kill(operator.attrgetter(name)(first))
     first.watcher.wait()  # it goes with its child
-    pool.warm_up()
-    assert pool.waiting is not first
+    assert waiting(pool) is not first
     assert not first.folder.exists()
 
 
 def test_a_spare_of_another_enforcer_is_replaced(
     pool: WarmPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pool.warm_up()
-    first = pool.waiting
+    first = waiting(pool)
     monkeypatch.setenv("LARGER_THAN_RAM_ENFORCER", "watcher")
-    pool.warm_up()
-    assert pool.waiting is not first
-    assert pool.waiting is not None
-    assert pool.waiting.group is None
+    second = waiting(pool)
+    assert (second is first, second.group) == (False, None)
 
 
 def test_a_forked_process_leaves_its_parents_spare_alone(pool: WarmPool) -> None:
-    pool.warm_up()
-    parents = pool.waiting
+    parents = waiting(pool)
     owner, pool._owner = pool._owner, os.getppid()  # as a fork sees it
     pool.clear()
     pool._owner = owner
-    assert parents is not None
     assert parents.is_ready()
     parents.put_away()
 
@@ -130,39 +116,13 @@ def test_a_child_that_never_gets_warm_is_given_up(
 def test_half_a_spare_is_put_away(
     pool: WarmPool, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    before = leftovers.traces()
-
     def fail(_: Sandbox) -> Any:
         raise error
 
     monkeypatch.setattr(Sandbox, "_start_watcher", fail)
     with pytest.raises(type(error)):
         pool.warm_up()
-    assert pool.waiting is None
-    assert leftovers.left_since(before) == []
-
-
-def test_an_enforcer_that_nobody_has_leaves_nothing(
-    pool: WarmPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = leftovers.traces()
-    monkeypatch.setenv("LARGER_THAN_RAM_ENFORCER", "nobody")
-    with pytest.raises(ValueError, match="LARGER_THAN_RAM_ENFORCER is 'nobody'"):
-        pool.warm_up()
-    assert leftovers.left_since(before) == []
-
-
-def test_of_what_was_written_the_last_lines_are_read(pool: WarmPool) -> None:
-    pool.warm_up()
-    sandbox = pool.waiting
-    assert sandbox is not None
-    assert sandbox.read("stdout") == ""
-    assert sandbox.read("nothing of that name") == ""
-    (sandbox.folder / "stdout").write_text("first\n" + "x\n" * 2**17 + "last \N{SNOWMAN}\n")
-    assert sandbox.read("stdout", lines=1) == "last \N{SNOWMAN}"
-    assert "first" not in sandbox.read("stdout", lines=2**20)
-    (sandbox.folder / "stdout").write_bytes(b"\xff broken\n")
-    assert sandbox.read("stdout") == "\N{REPLACEMENT CHARACTER} broken"
+    assert pool.waiting is None  # what is left of it is found after every test
 
 
 @pytest.mark.parametrize("can_be_set", [True, False])
@@ -208,7 +168,7 @@ def test_sockets_have_short_names_wherever_temporary_files_are(
     assert not any(deep.iterdir())
 
 
-def test_the_first_spare_of_a_kernel_sweeps(
+def test_the_first_spare_of_a_caller_sweeps(
     pool: WarmPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     swept = []
@@ -217,7 +177,3 @@ def test_the_first_spare_of_a_kernel_sweeps(
     pool.clear()
     pool.warm_up()
     assert swept == [True]
-
-
-def test_the_modules_names_are_the_budgets() -> None:
-    assert FOLDER_PREFIX.startswith(budget.PREFIX)

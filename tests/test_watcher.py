@@ -1,21 +1,18 @@
-"""The process beside an experiment: what it is told, what it tells, and what it ends."""
+"""One watch, with readings and a clock made up by hand, and what the caller tells the watcher.
 
-import contextlib
+Real watchers, and what they end and clean up, stand in the tests of `run` and of a caller's death.
+"""
+
 import dataclasses
 import io
-import itertools
-import json
 import os
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import psutil
 import pytest
 
 from helpers.memory import MemoryReading
@@ -23,184 +20,19 @@ from helpers.records import Snapshot
 from helpers.running import watch as watch_module
 from helpers.running.run_folder import RunFolder
 from helpers.running.shared_state import Phase, SharedState
-from helpers.running.watch import LAST_WORDS_SECONDS, LINGERING_SECONDS, Task, Watch
+from helpers.running.watch import (
+    LAST_WORDS_SECONDS,
+    LINGERING_SECONDS,
+    STALLED_SECONDS,
+    Task,
+    Watch,
+)
 from helpers.running.watcher import Wanted
 from helpers.system.cgroups import Group
 from helpers.system.procfs import ProcessMemory
 
 MIB = 2**20
 BUDGET = 100 * MIB
-# Stands in for the child: takes so many MiB for every line that it reads from a named pipe.
-TAKES = """
-import sys
-held = []
-with open(sys.argv[1] + "/wishes") as wishes:
-    for line in wishes:
-        held.append(bytearray(b"x") * (int(line) << 20))
-"""
-WATCHES = f"""
-import sys
-from helpers.running import child_process, watcher
-child_process.python = lambda module: [sys.executable, "-c", {TAKES!r}]
-watcher.main()
-"""
-pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
-
-
-class Desk:
-    """A real watcher, and the experiment's process that it watches. The test is the caller."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder / "run"
-        self.folder.mkdir()
-        self.state = SharedState.create(self.folder / "state")
-        os.mkfifo(self.folder / "wishes")
-        self.wishes = (self.folder / "wishes").open("r+b", buffering=0)
-        self.watcher = subprocess.Popen(
-            [sys.executable, "-c", WATCHES, str(self.folder)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        )
-        while not (pids := RunFolder(self.folder).pids()):
-            assert self.watcher.poll() is None
-        self.child = psutil.Process(pids[0])
-
-    def begin(self, **changes: Any) -> None:
-        """Hand the watcher its task, and let the function start."""
-        self.tell(json.dumps({"budget_bytes": 2**30, "timeout": 120.0} | changes))
-        self.state.phase = Phase.READY
-        assert self.next()["seconds"] == 0
-        assert self.state.phase is Phase.GO
-        self.state.started = time.monotonic()
-
-    def tell(self, word: str) -> None:
-        assert self.watcher.stdin is not None
-        self.watcher.stdin.write(word + "\n")
-        self.watcher.stdin.flush()
-
-    def take(self, mib: int) -> None:
-        """Let the child take memory."""
-        self.wishes.write(f"{mib}\n".encode())
-
-    def next(self) -> Any:
-        """Return what the watcher says next."""
-        assert self.watcher.stdout is not None
-        return json.loads(self.watcher.stdout.readline())
-
-    def records(self) -> list[dict[str, Any]]:
-        """Return everything up to the last word."""
-        records = [self.next()]
-        while "reason" not in records[-1]:
-            records.append(self.next())
-        assert records[-1]["all_gone"]
-        return records
-
-    def report(self) -> dict[str, Any]:
-        """Return the last word."""
-        return self.records()[-1]
-
-    def hang_up(self) -> None:
-        """Do what the kernel's death does."""
-        assert self.watcher.stdin is not None
-        self.watcher.stdin.close()
-
-    def has_cleaned_up(self) -> bool:
-        """Return whether the watcher ends well, and nothing is left when it does."""
-        code = self.watcher.wait(timeout=60)
-        return code == 0 and not self.child.is_running() and not self.folder.exists()
-
-    def close(self) -> None:
-        for process in (self.child, self.watcher):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
-        with self.watcher:
-            pass
-        self.child.wait()
-        self.state.close()
-        self.wishes.close()
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk(tmp_path)
-    yield desk
-    desk.close()
-
-
-@pytest.mark.parametrize("begun", [False, True])
-@pytest.mark.parametrize("end", [lambda desk: desk.tell("over"), Desk.hang_up])
-def test_what_nobody_needs_any_more_is_cleaned_up(
-    desk: Desk, begun: bool, end: Callable[[Desk], None]
-) -> None:
-    if begun:
-        desk.begin()
-    end(desk)
-    if begun:
-        assert desk.report()["reason"] == ""
-    assert desk.has_cleaned_up()
-
-
-def test_a_caller_that_dies_while_nobody_listens_is_no_error(desk: Desk) -> None:
-    desk.begin()
-    assert desk.watcher.stdout is not None
-    desk.watcher.stdout.close()
-    desk.hang_up()
-    assert desk.has_cleaned_up()
-    assert desk.watcher.stderr is not None
-    assert desk.watcher.stderr.read() == ""
-
-
-def test_a_stop_ends_the_experiment_and_keeps_its_folder(desk: Desk) -> None:
-    desk.begin()
-    desk.tell("stop")
-    report = desk.report()
-    assert (report["reason"], report["kernel_kills"], report["code"]) == ("stopped", 0, -9)
-    assert [peak["name"] for peak in report["peaks"]] == ["main"]
-    assert not desk.child.is_running()
-    assert desk.folder.exists()
-
-
-def test_what_is_over_its_budget_is_killed(desk: Desk) -> None:
-    desk.begin(budget_bytes=BUDGET)
-    desk.take(200)
-    report = desk.report()
-    assert report["reason"] == "over budget"
-    assert report["peaks"][0]["peak_anonymous_bytes"] > BUDGET
-
-
-def test_what_stays_inside_its_budget_is_sampled_and_lives(desk: Desk) -> None:
-    desk.begin(budget_bytes=BUDGET)
-    desk.take(50)
-    snapshot = desk.next()
-    while snapshot["anonymous_bytes"] < 50 * MIB:
-        snapshot = desk.next()
-    assert snapshot["anonymous_bytes"] < 75 * MIB
-    assert desk.child.is_running()
-
-
-def test_what_takes_too_long_is_timed_out_and_seen_to_the_end(desk: Desk) -> None:
-    desk.begin(timeout=0.1)
-    *_, last_sample, report = desk.records()
-    assert report["reason"] == "timed out"
-    assert last_sample["seconds"] > 0.1
-
-
-def test_a_child_that_ends_ends_the_watch_and_its_exit_code_is_told(desk: Desk) -> None:
-    desk.begin(timeout=None)
-    desk.child.send_signal(signal.SIGSEGV)
-    report = desk.report()
-    assert (report["reason"], report["code"]) == ("", -signal.SIGSEGV)
-
-
-def test_a_spare_whose_child_dies_ends_with_it(desk: Desk) -> None:
-    desk.child.kill()
-    assert desk.watcher.wait(timeout=60) == 1
-
-
-# One watch, with readings made up by hand
 
 
 def reading(*anonymous_mib: int, exact: bool = False, shared_mib: int = 0) -> MemoryReading:
@@ -214,8 +46,7 @@ def reading(*anonymous_mib: int, exact: bool = False, shared_mib: int = 0) -> Me
 class Sampler:
     """Has the readings that it is given."""
 
-    def __init__(self) -> None:
-        self.cheap, self.exact_look = reading(10), reading(10, exact=True)
+    cheap, exact_look = reading(10), reading(10, exact=True)
 
     def read(self) -> MemoryReading:
         return self.cheap
@@ -241,58 +72,52 @@ class Setting:
         """Take the baseline and start the function."""
         self.state.phase = Phase.READY
         self.watch.step()
-        assert self.state.phase is Phase.GO
+        assert self.state.phase == Phase.GO
         self.state.started = self.now
 
-    def close(self) -> None:
-        self.state.close()
-        self.watch.state.close()
+    def stand_in(self, **told: Any) -> None:
+        """Put the experiment into a cgroup that tells what it is made of."""
+        self.watch.group = SimpleNamespace(**told)  # type: ignore[assignment]
+
+    def step(self, look: MemoryReading | None = None, *, after: float = 0.0) -> str:
+        """Return why the experiment must end, after so many seconds, with such a reading."""
+        self.now += after
+        self.sampler.cheap = look or self.sampler.cheap
+        return self.watch.step()[0]
 
 
 @pytest.fixture
-def setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Setting]:
-    setting = Setting(tmp_path, monkeypatch)
-    yield setting
-    setting.close()
+def setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Setting:
+    return Setting(tmp_path, monkeypatch)
 
 
-def test_the_baseline_is_exact_and_what_was_read_before_it_does_not_count(
-    setting: Setting,
-) -> None:
+def test_the_baseline_and_the_last_look_are_exact_and_let_the_child_go(setting: Setting) -> None:
     setting.begin()
     (baseline,) = setting.snapshots
     assert (baseline.seconds, baseline.exact, baseline.read_bytes) == (0.0, True, 0)
+    setting.now += 1
+    setting.state.ended, setting.state.phase = setting.now, Phase.DONE
+    setting.step(after=5)
+    assert (setting.snapshots[-1].exact, setting.snapshots[-1].seconds) == (True, 1.0)
+    assert setting.state.phase == Phase.LEAVE
 
 
 def test_before_the_function_only_its_limits_are_held(setting: Setting) -> None:
-    assert setting.watch.step()[0] == ""
-    setting.sampler.cheap = reading(200)
-    assert setting.watch.step()[0] == "over budget"
-    setting.sampler.cheap = reading(10)
-    setting.now += 61
-    assert setting.watch.step()[0] == "timed out"
+    assert setting.step() == ""
+    assert setting.step(reading(200)) == "over budget"
+    assert setting.step(reading(10), after=61) == "timed out"
     assert setting.snapshots == []
-
-
-def test_the_last_look_is_exact_and_lets_the_child_go(setting: Setting) -> None:
-    setting.begin()
-    setting.now += 1
-    setting.state.ended, setting.state.phase = setting.now, Phase.DONE
-    setting.now += 5
-    setting.watch.step()
-    assert (setting.snapshots[-1].exact, setting.snapshots[-1].seconds) == (True, 1.0)
-    assert setting.state.phase is Phase.LEAVE
 
 
 def test_samples_are_handed_on_at_their_pace_and_a_new_peak_at_once(setting: Setting) -> None:
     setting.begin()
     seen = []
     for seconds, mib in ((0.001, 10), (0.001, 30), (0.001, 20), (0.001, 30), (0.001, 31), (1, 20)):
-        setting.now += seconds
-        setting.sampler.cheap = reading(mib)
-        setting.watch.step()
+        setting.step(reading(mib), after=seconds)
         seen.append(len(setting.snapshots) - 1)
     assert seen == [0, 1, 1, 1, 2, 3]
+    (peak,) = setting.watch.peaks.values()
+    assert (peak.first_anonymous_bytes, peak.peak_anonymous_bytes) == (10 * MIB, 31 * MIB)
 
 
 def test_near_the_budget_it_looks_more_often(setting: Setting) -> None:
@@ -305,39 +130,42 @@ def test_near_the_budget_it_looks_more_often(setting: Setting) -> None:
     assert pauses[0] > pauses[1] > pauses[2] > 0
 
 
-def test_workers_that_share_are_not_killed_for_a_cheap(setting: Setting) -> None:
+def test_shared_memory_counts_and_workers_that_share_are_not_killed_for_a_cheap_look(
+    setting: Setting,
+) -> None:
     setting.begin()
-    setting.sampler.cheap, setting.sampler.exact_look = (
-        reading(60, 60),
-        reading(30, 30, exact=True),
-    )
-    assert setting.watch.step()[0] == ""
+    setting.sampler.exact_look = reading(30, 30, exact=True)
+    assert setting.step(reading(60, 60)) == ""
     setting.sampler.exact_look = reading(60, 60, exact=True)
-    assert setting.watch.step()[0] == "over budget"
-
-
-def test_shared_memory_counts_towards_the_budget(setting: Setting) -> None:
-    setting.begin()
-    setting.sampler.cheap = reading(30, shared_mib=80)
-    assert setting.watch.step()[0] == "over budget"
+    assert setting.step() == "over budget"
+    assert setting.step(reading(30, shared_mib=80)) == "over budget"
 
 
 def test_after_a_kill_by_the_kernel_the_main_process_has_a_moment_to_say_so(
     setting: Setting,
 ) -> None:
     setting.begin()
-    kills = itertools.chain([0], itertools.repeat(1))
-    setting.watch.group = SimpleNamespace(  # type: ignore[assignment]
-        kills=lambda: next(kills), charged_bytes=lambda: 7
-    )
-    setting.sampler.cheap = reading(200)  # the kernel enforces: what we see does not matter
-    assert setting.watch.step()[0] == ""
-    assert setting.watch.step()[0] == ""
-    setting.now += LAST_WORDS_SECONDS / 2
-    assert setting.watch.step()[0] == ""
-    setting.now += LAST_WORDS_SECONDS
-    assert setting.watch.step()[0] == "over budget"
+    setting.stand_in(kills=lambda: 0, charged_bytes=lambda: 7)
+    assert setting.step(reading(200)) == ""  # the kernel enforces: what we see does not matter
+    setting.stand_in(kills=lambda: 1, charged_bytes=lambda: 7)
+    assert setting.step() == ""
+    assert setting.step(after=LAST_WORDS_SECONDS / 2) == ""
+    assert setting.step(after=LAST_WORDS_SECONDS) == "over budget"
     assert setting.snapshots[-1].charged_bytes == 7
+
+
+@pytest.mark.parametrize(
+    ("read_mib", "batches", "reason"), [(65, 0, "stalled"), (0, 0, ""), (65, 1, "")]
+)
+def test_what_stands_at_its_budget_and_only_reads_again_is_ended(
+    setting: Setting, read_mib: int, batches: int, reason: str
+) -> None:
+    setting.begin()
+    setting.stand_in(kills=lambda: 0, charged_bytes=lambda: BUDGET)
+    assert setting.step(reading(99)) == ""
+    setting.state.batches = batches
+    look = dataclasses.replace(reading(99), read_bytes=1000 + read_mib * MIB)
+    assert setting.step(look, after=STALLED_SECONDS + 1) == reason
 
 
 def test_a_group_that_has_gone_tells_nothing(setting: Setting, tmp_path: Path) -> None:
@@ -345,52 +173,26 @@ def test_a_group_that_has_gone_tells_nothing(setting: Setting, tmp_path: Path) -
     setting.watch.group = gone  # as a systemd scope's, after its end
     setting.watch.folder.note_group(gone)
     setting.begin()
-    assert setting.watch.step()[0] == ""
+    assert setting.step() == ""
     assert setting.snapshots[-1].charged_bytes is None
     assert setting.watch.end("").kernel_kills is None
 
 
-def test_processes_are_named_by_what_they_do(
+def test_processes_are_named_by_what_they_do_and_all_but_the_tracker_killed_before_a_search(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commands = iter(
-        [
-            "python -c from multiprocessing.resource_tracker import main",
-            "python -c from multiprocessing.forkserver import main",
-            "python -c from multiprocessing.forkserver import main",  # forked by it
-            "python -c from multiprocessing.spawn import spawn_main",
-        ]
-    )
-    monkeypatch.setattr(watch_module, "command_line", lambda pid: next(commands))
+    modules = iter(["resource_tracker", "forkserver", "forkserver", "spawn"])  # the third is forked
+    monkeypatch.setattr(watch_module, "command_line", lambda pid: next(modules))
     setting.sampler.exact_look = reading(10, 1, 2, 3, 4, exact=True)
     setting.begin()
     names = [peak.name for peak in setting.watch.peaks.values()]
     assert names == ["main", "resource tracker", "fork server", "worker 1", "worker 2"]
-
-
-def test_what_is_over_its_budget_is_killed_before_the_rest_is_searched_for(
-    setting: Setting, monkeypatch: pytest.MonkeyPatch
-) -> None:
     done: list[object] = []
     monkeypatch.setattr(watch_module, "kill", done.append)
     monkeypatch.setattr(RunFolder, "end", lambda *_, **__: done.append("search"))
-    commands = iter(["python -c from multiprocessing.resource_tracker import main"])
-    monkeypatch.setattr(watch_module, "command_line", lambda pid: next(commands))
-    setting.sampler.exact_look = reading(10, 1, exact=True)
-    setting.begin()
     setting.watch.end("over budget")
-    assert done == [setting.watch.pid, "search"]  # the tracker cleans up, and ends by itself
-
-
-def test_peaks_are_kept_for_every_process(setting: Setting) -> None:
-    setting.sampler.exact_look = reading(10, exact=True)
-    setting.begin()
-    for mib in (10, 30, 20):
-        setting.sampler.cheap = reading(mib)
-        setting.watch.step()
-    (peak,) = setting.watch.peaks.values()
-    assert peak.first_anonymous_bytes == 10 * MIB
-    assert peak.peak_anonymous_bytes == 30 * MIB
+    main, _tracker, *others = setting.watch.peaks
+    assert done == [main, *others, "search"]  # the tracker cleans up, and ends by itself
 
 
 def test_a_child_that_does_not_end_after_its_result_is_not_waited_for(setting: Setting) -> None:
@@ -403,26 +205,16 @@ def test_a_child_that_does_not_end_after_its_result_is_not_waited_for(setting: S
     assert setting.watch.lingers()
 
 
-@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("own_group", [True, False])
+@pytest.mark.parametrize("from_above", [True, False])
 def test_a_kill_at_the_limit_of_a_container_is_told_from_one_at_the_budget(
-    setting: Setting, full: bool
+    setting: Setting, own_group: bool, from_above: bool
 ) -> None:
-    group = SimpleNamespace(kills=lambda: 1, was_full=lambda: full)
-    setting.watch.group = group  # type: ignore[assignment]
-    assert setting.watch.end("").killed_from_above is not full
-
-
-def test_without_a_group_of_its_own_a_kill_in_the_callers_is_one_from_above(
-    setting: Setting,
-) -> None:
+    if own_group:
+        setting.stand_in(kills=lambda: 1, was_full=lambda: not from_above)
     setting.watch.outer = SimpleNamespace(kills=lambda: 3)  # type: ignore[assignment]
-    setting.watch.kills_before = 3
-    assert not setting.watch.end("").killed_from_above
-    setting.watch.kills_before = 2
-    assert setting.watch.end("").killed_from_above
-
-
-# What the caller wants
+    setting.watch.kills_before = 2 if from_above else 3
+    assert setting.watch.end("").killed_from_above is from_above
 
 
 @pytest.mark.parametrize(
@@ -455,17 +247,6 @@ def test_another_parent_means_that_the_caller_has_died(monkeypatch: pytest.Monke
 
 def test_the_watcher_is_light() -> None:
     """It stands beside every experiment: no numpy, no torch, and little memory of its own."""
-    code = (
-        "import helpers.running.watcher, sys; print('numpy' in sys.modules, 'torch' in sys.modules)"
-    )
+    code = "import helpers.running.watcher, sys; print({'numpy', 'torch'} & sys.modules.keys())"
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    words = [sys.executable, "-c", code]
-    out = subprocess.run(words, env=env, capture_output=True, text=True, check=True).stdout
-    assert out.split() == ["False", "False"]
-
-
-def test_a_desk_is_gone_after_its_test(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    desk.close()
-    assert not psutil.pid_exists(desk.watcher.pid)
-    assert not psutil.pid_exists(desk.child.pid)
+    assert subprocess.check_output([sys.executable, "-c", code], env=env, text=True) == "set()\n"

@@ -17,12 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from helpers.running.failures import (
-    TRACEBACK_CHARACTERS,
-    describe,
-    file_in_the_way,
-    readers_traceback,
-)
+from helpers.running.failures import describe, readers_traceback
 from helpers.running.shared_state import STATE_VARIABLE, Phase, SharedState
 
 WATCHER_SECONDS = 3.0  # to wait for a look of the watcher's; without one the run goes on
@@ -48,10 +43,12 @@ class Result:
     error: str = ""  # "ValueError: ..." when it raised
     traceback: str = ""
     refused: bool = False  # it raised because the system would not give so much memory
+    own_path: tuple[str, ...] = ()  # sys.path as it was before it became the caller's
+    path: tuple[str, ...] = ()
 
 
 def main() -> None:
-    """Wait for an request, carry it out, and leave."""
+    """Wait for a request, carry it out, and leave."""
     folder = Path(sys.argv[1])
     faulthandler.enable()  # a crash names the line on standard error
     if not sys.stdin.buffer.readline():
@@ -62,7 +59,7 @@ def main() -> None:
     if not sys.stdin.buffer.readline():
         return  # a sandbox that was never used
     request: Request = pickle.loads((folder / "request").read_bytes())
-    state = SharedState(folder / "state")
+    state = SharedState.open(folder / "state")
     result = _carry_out(request, state, folder)
     state.ended = time.monotonic()
     _let_the_watcher_look(state, Phase.DONE)
@@ -70,7 +67,7 @@ def main() -> None:
 
 
 def _carry_out(request: Request, state: SharedState, folder: Path) -> Result:
-    own_path = list(sys.path)
+    paths = tuple(sys.path), tuple(request.path)
     os.environ.clear()  # what the caller has deleted since we were started must not be here
     os.environ.update(request.environment)
     os.environ[STATE_VARIABLE] = str(folder / "state")
@@ -84,14 +81,8 @@ def _carry_out(request: Request, state: SharedState, folder: Path) -> Result:
         return Result(function(*arguments))
     except BaseException as error:  # noqa: BLE001 - whatever it is, it is the result
         words, frames = describe(error), readers_traceback(error, without=__file__)
-        workers = _last_words(folder / "stderr")
-        hint = file_in_the_way(frames + workers, before=own_path, now=request.path)
-        said = f"{hint} ({words})" if hint else words
-        return Result(error=said, traceback=frames, refused=_is_refusal(error, words))
-
-
-def _is_refusal(error: BaseException, words: str) -> bool:
-    return isinstance(error, MemoryError) or "can't allocate memory" in words  # as torch says it
+        refused = isinstance(error, MemoryError) or "can't allocate memory" in words  # torch's
+        return Result(None, words, frames, refused, *paths)
 
 
 def _prepare(request: Request) -> None:
@@ -108,18 +99,11 @@ def _prepare(request: Request) -> None:
         del process._inheriting
 
 
-def _last_words(path: Path) -> str:
-    with contextlib.suppress(OSError), path.open("rb") as file:
-        file.seek(max(file.seek(0, os.SEEK_END) - TRACEBACK_CHARACTERS, 0))
-        return file.read().decode("utf-8", "replace")
-    return ""
-
-
 def _let_the_watcher_look(state: SharedState, phase: Phase) -> None:
     """Stand still while the watcher takes an exact look."""
     state.phase = phase
     patience = time.monotonic() + WATCHER_SECONDS
-    while state.phase is phase and time.monotonic() < patience:
+    while state.phase == phase and time.monotonic() < patience:
         time.sleep(0.0005)
 
 
@@ -133,7 +117,7 @@ def _leave(result: Result, folder: Path) -> None:
         content = pickle.dumps(Result(error=f"TypeError: {reason}: return numbers or arrays"))
     (folder / "result.part").write_bytes(content)
     (folder / "result.part").replace(folder / "result")
-    gc.collect()  # a loader held by the frames of an exception ends its workers in good request
+    gc.collect()  # a loader held by the frames of an exception ends its workers in good order
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(BaseException):  # the function closed it, or put its own there
             stream.flush()

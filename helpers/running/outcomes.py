@@ -6,6 +6,7 @@ from pathlib import Path
 
 from helpers.records import Outcome
 from helpers.running.child import Result
+from helpers.running.failures import file_in_the_way
 from helpers.running.watch import WatchReport
 
 
@@ -37,8 +38,11 @@ def find_outcome(
         return Outcome.TIMED_OUT, f"not finished after {timeout:g} s"
     if report.reason == "stopped":
         return Outcome.STOPPED, ""
-    if result is not None:
-        return Outcome.REFUSED if result.refused else Outcome.RAISED, error
+    if result is not None:  # what a worker died of stands on standard error only
+        said = result.traceback + stderr
+        hint = file_in_the_way(said, before=result.own_path, now=result.path)
+        words = f"{hint} ({error})" if hint else error
+        return Outcome.REFUSED if result.refused else Outcome.RAISED, words
     return Outcome.CRASHED, _how_it_died(report.code, stderr)
 
 

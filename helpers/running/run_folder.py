@@ -9,14 +9,15 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from helpers.system.cgroups import Group
 from helpers.system.locks import try_lock
-from helpers.system.processes import end_all, members
-from helpers.system.shared_memory import remove_segments
+from helpers.system.processes import end_all, is_alive, members
 
 FOLDER_PREFIX = "larger-than-ram-run-"
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - the segments of other programs are looked at
 _SHORT_PREFIX = "/tmp/ltr-"  # noqa: S108 - what follows is the random name of a folder of ours
 # macOS takes 103 bytes; Linux has 4 more, and multiprocessing's name is shorter than torch's.
 _LONGEST = 103 - len("/torch-shm-dir-123456/manager.sock")
@@ -111,3 +112,19 @@ def sweep() -> None:
         with contextlib.suppress(OSError), try_lock(path / "lock") as orphaned:  # another user's
             if orphaned:
                 RunFolder(path).remove()
+
+
+def remove_segments(pids: Iterable[int], *, since: float, folder: Path = SHARED_MEMORY) -> None:
+    """Remove the segments of shared tensors that ended processes made after the time `since`.
+
+    torch names them `torch_<pid>_...`, gives them their size and only then takes the name away:
+    a process that is killed in between leaves them. `since` is in seconds, as `time.time` has it.
+    """
+    for path in folder.glob("torch_*_*"):
+        maker = path.name.split("_")[1]
+        if not maker.isdigit() or int(maker) not in pids or is_alive(int(maker)):
+            continue
+        with contextlib.suppress(OSError):  # it has gone, or it is another user's
+            made = path.stat()
+            if made.st_ctime >= since and made.st_uid == os.getuid():
+                path.unlink()

@@ -22,7 +22,6 @@ from helpers.system.processes import is_alive
 
 IMPORT_SECONDS = 120.0  # to import torch from a cold or a network disk
 CLEANING_SECONDS = 15.0  # for the watcher: ending processes may take it nine of them
-_LAST_BYTES = 100_000  # of a file, in case it is huge
 
 
 class Sandbox:
@@ -33,7 +32,7 @@ class Sandbox:
         self._folder, self._lock = RunFolder.make()
         self.folder = self._folder.path
         try:
-            self.state = SharedState.create(self.folder / "state")
+            SharedState.create(self.folder / "state")
             self.group: Group | None = make_group()
             if self.group is not None:
                 self._folder.note_group(self.group)
@@ -92,9 +91,7 @@ class Sandbox:
     def read(self, name: str, lines: int = 40) -> str:
         """Return the last lines that were written to "stdout" or "stderr"."""
         try:
-            with (self.folder / name).open("rb") as file:
-                file.seek(max(file.seek(0, os.SEEK_END) - _LAST_BYTES, 0))
-                text = file.read().decode("utf-8", "replace")
+            text = (self.folder / name).read_text("utf-8", "replace")
         except OSError:
             return ""
         return "\n".join(text.splitlines()[-lines:])
@@ -111,7 +108,6 @@ class Sandbox:
             self.watcher.wait()
         with contextlib.suppress(OSError):
             self.watcher.stdout.close()  # type: ignore[union-attr]
-        self.state.close()
         self._remove()
 
     def _remove(self) -> None:

@@ -13,24 +13,19 @@ class WarmPool:
     """Keeps one sandbox warm for the next run."""
 
     def __init__(self) -> None:
-        self._sandbox: Sandbox | None = None
+        self.waiting: Sandbox | None = None  # for the next run
         self._owner = 0
-
-    @property
-    def waiting(self) -> Sandbox | None:
-        """Return the sandbox that waits for the next run."""
-        return self._sandbox
 
     def warm_up(self) -> None:
         """Start a sandbox, unless one waits already. Returns at once."""
-        if self._sandbox is not None and self._owner == os.getpid() and self._sandbox.is_ready():
+        if self.waiting is not None and self._owner == os.getpid() and self.waiting.is_ready():
             return
         with interrupts_held():  # half a sandbox would stay behind
             self.clear()
             if self._owner != os.getpid():
                 sweep()
                 atexit.register(self._clear_at_exit)
-            self._sandbox, self._owner = Sandbox(), os.getpid()
+            self.waiting, self._owner = Sandbox(), os.getpid()
 
     def take(self, interrupts: Interrupts | None = None) -> Sandbox:
         """Return the sandbox, warm. It belongs to the caller, who puts it away.
@@ -46,7 +41,7 @@ class WarmPool:
 
     def _take(self, interrupts: Interrupts | None) -> Sandbox:
         self.warm_up()
-        sandbox, self._sandbox = self._sandbox, None
+        sandbox, self.waiting = self.waiting, None
         assert sandbox is not None
         try:
             sandbox.wait_until_warm(interrupts)
@@ -58,7 +53,7 @@ class WarmPool:
     def clear(self) -> None:
         """Put the sandbox away."""
         with interrupts_held():
-            sandbox, self._sandbox = self._sandbox, None
+            sandbox, self.waiting = self.waiting, None
             if sandbox is not None and self._owner == os.getpid():  # a fork's is its parent's
                 sandbox.put_away()
 

@@ -1,10 +1,10 @@
 """One experiment as seen from beside it: looked at, held to its budget, and cleaned up after."""
 
-import contextlib
 import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from helpers.memory import MemoryBackend, MemoryMeter, MemoryReading
 from helpers.records import ProcessPeak, Snapshot
@@ -27,6 +27,7 @@ FULL_SHARE, HEADWAY_SHARE = 0.97, 0.01  # of the budget: where it stands still, 
 STALLED_SECONDS = 4.0  # at the budget, while the kernel only takes back what is read again
 STALLED_READ_BYTES = 64 * 2**20
 LAST_WORDS_SECONDS = 1.0  # after the kernel killed a worker, for the main process to say so
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -55,25 +56,16 @@ class Watch:
     """One experiment being watched. `adopter` is the process that its orphans come to."""
 
     def __init__(
-        self,
-        task: Task,
-        folder: RunFolder,
-        emit: Callable[[Snapshot], None],
-        *,
-        adopter: int = 0,
+        self, task: Task, folder: RunFolder, emit: Callable[[Snapshot], None], *, adopter: int = 0
     ) -> None:
         self.task, self.folder, self.emit, self.adopter = task, folder, emit, adopter
         self.pid = folder.pids()[0]
-        self.state = SharedState(folder.path / "state")
+        self.state = SharedState.open(folder.path / "state")
         self.group = folder.group()
         self.outer = own_group("/proc/self")
         self.kills_before = self._outer_kills()
-        self.meter = MemoryMeter(
-            self.pid,
-            backend=task.backend,
-            pids=self.group.pids if self.group else None,
-            adopter=adopter,
-        )
+        pids = self.group.pids if self.group else None
+        self.meter = MemoryMeter(self.pid, backend=task.backend, pids=pids, adopter=adopter)
         self.seen: tuple[ProcessMemory, ...] = ()
         self.peaks: dict[int, ProcessPeak] = {}
         self.read_before = 0
@@ -93,18 +85,21 @@ class Watch:
         phase = self.state.phase
         awaited = phase in (Phase.READY, Phase.DONE)  # the child waits until we have looked
         reading = self.meter.exact() if awaited else self.meter.read()
-        if phase is Phase.READY:
+        if phase == Phase.READY:
             self.read_before = reading.read_bytes or 0
         self.cost += (reading.cpu_seconds - self.cost) / AVERAGED_READINGS
         self.seen = reading.processes
         snapshot = self._snapshot(reading, self.state.seconds(time.monotonic()))
-        if phase is Phase.STARTING:  # the order's modules are being imported: nothing to record
+        if phase == Phase.STARTING:  # the call's modules are being imported: nothing to record
             return self._reason(snapshot), min(self._interval(snapshot), STARTING_INTERVAL)
         self._note_peaks(reading)
         if awaited:
-            self.state.phase = Phase.GO if phase is Phase.READY else Phase.LEAVE
+            self.state.phase = Phase.GO if phase == Phase.READY else Phase.LEAVE
         reason = self._reason(snapshot)
-        if reading.processes and (awaited or reason or self._is_worth_handing_on(snapshot)):
+        higher = snapshot.budgeted_bytes > self.highest
+        if reading.processes and (
+            awaited or reason or higher or snapshot.seconds >= self.next_sample
+        ):
             self.emit(snapshot)
             self.next_sample = snapshot.seconds + max(SNAPSHOT_INTERVAL, snapshot.seconds / 1500)
         self.highest = max(self.highest, snapshot.budgeted_bytes)
@@ -112,10 +107,7 @@ class Watch:
 
     def kernel_kills(self) -> int | None:
         """Return how many of the experiment's processes the kernel has killed over the budget."""
-        try:
-            return self.group.kills() if self.group else 0
-        except OSError:  # a systemd scope goes with its last process
-            return None
+        return _told(self.group.kills) if self.group else 0
 
     def lingers(self) -> bool:
         """Return whether the child has written its result some time ago and does not end."""
@@ -137,15 +129,10 @@ class Watch:
         """Return whether the kernel has killed at a limit above the experiment's own."""
         if self.group is None:
             return self._outer_kills() > self.kills_before
-        try:
-            return self.group.kills() > 0 and not self.group.was_full()
-        except OSError:  # a systemd scope goes with its last process
-            return False
+        return bool(self.kernel_kills()) and _told(self.group.was_full) is False
 
     def _outer_kills(self) -> int:
-        with contextlib.suppress(OSError):
-            return self.outer.kills() if self.outer else 0
-        return 0
+        return (_told(self.outer.kills) if self.outer else 0) or 0
 
     def _kill_who_was_seen(self) -> None:
         """Kill before searching for the rest: what is over its budget grows by the millisecond."""
@@ -154,14 +141,7 @@ class Watch:
             if peak is None or peak.name != "resource tracker":  # that one has to clean up
                 kill(process.pid)
 
-    def _is_worth_handing_on(self, snapshot: Snapshot) -> bool:
-        return snapshot.seconds >= self.next_sample or snapshot.budgeted_bytes > self.highest
-
     def _snapshot(self, reading: MemoryReading, seconds: float) -> Snapshot:
-        charged = None
-        if self.group is not None:
-            with contextlib.suppress(OSError):
-                charged = self.group.charged_bytes()
         read = None if reading.read_bytes is None else reading.read_bytes - self.read_before
         return Snapshot(
             seconds=seconds,
@@ -171,7 +151,7 @@ class Watch:
             rss_bytes=reading.rss_bytes,
             processes=len(reading.processes),
             exact=reading.exact,
-            charged_bytes=charged,
+            charged_bytes=_told(self.group.charged_bytes) if self.group else None,
             read_bytes=read,
             counters=self.state.read(),
         )
@@ -242,3 +222,11 @@ class Watch:
         cheap = min(max(self.cost / SHARE_OF_A_CORE, SHORTEST_INTERVAL), LONGEST_INTERVAL)
         room = self.task.budget_bytes * (1 + TOLERATED_SHARE) - snapshot.budgeted_bytes
         return min(cheap, max(room / FASTEST_BYTES_PER_SECOND, SHORTEST_INTERVAL))
+
+
+def _told(ask: Callable[[], Answer]) -> Answer | None:
+    """Return what a cgroup tells, None where it has gone: a scope goes with its last process."""
+    try:
+        return ask()
+    except OSError:
+        return None

@@ -101,7 +101,3 @@ def main() -> None:
         wanted.wait(CALLER_SECONDS)
     folder.remove(session=child.pid, adopter=os.getpid())
     os._exit(0)  # the listener still reads: an ordinary exit would wait for its lock
-
-
-if __name__ == "__main__":
-    main()

@@ -2,14 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
-from helpers.system.procfs import (
-    Process,
-    ProcessMemory,
-    children_by_scan,
-    lists_children,
-    reports_pss,
-)
+from helpers.system.processes import places
+from helpers.system.procfs import Process, ProcessMemory, lists_children, reports_pss
 
 Pids = Callable[[], Iterable[int]]
 
@@ -36,20 +32,19 @@ class ProcTree:
         """Return every living process as its own counters tell."""
         if self._pids is not None:
             return self._listed(self._pids)
-        children = children_by_scan(self._proc) if self._scans else None
+        found = places(Path(self._proc)) if self._scans else {}
         readings = []
 
         def unknown(parent: Process) -> list[int]:
-            own = parent.children() if children is None else children.get(parent.pid, ())
+            own = [pid for pid, (above, _) in found.items() if above == parent.pid]
+            own = own if self._scans else parent.children()
             return [child for child in own if child not in self._known and self._open(child)]
 
         queue = list(self._known) + (unknown(self._adopter) if self._adopter else [])
         for pid in queue:  # grows as children are found
-            reading = self._cheap(pid)
-            if reading is None:
-                continue
-            readings.append(reading)
-            queue += unknown(self._known[pid])
+            if reading := self._cheap(pid):
+                readings.append(reading)
+                queue += unknown(self._known[pid])
         return tuple(readings)
 
     def exact(self, cheap: tuple[ProcessMemory, ...]) -> tuple[tuple[ProcessMemory, ...], bool]:
@@ -92,7 +87,7 @@ class ProcTree:
         try:
             return self._known[pid].cheap()
         except OSError:  # it has ended
-            self._forget(pid)
+            self._known.pop(pid).close()
             return None
 
     def _open(self, pid: int) -> bool:
@@ -101,9 +96,6 @@ class ProcTree:
         except OSError:  # it ended while we looked
             return False
         return True
-
-    def _forget(self, pid: int) -> None:
-        self._known.pop(pid).close()
 
 
 class DiskReads:

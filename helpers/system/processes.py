@@ -52,8 +52,7 @@ def members(
     """
     if not (proc / "self" / "stat").exists():
         return _members_without_proc(session, known)
-    pids = (int(path.name) for path in proc.iterdir() if path.name.isdigit())
-    living = {pid: place for pid in pids if (place := _place(pid, proc))}
+    living = places(proc)
     found = {pid for pid, (_, leader) in living.items() if session and leader == session}
     found |= {pid for pid in living if mark and mark.encode() in _environment(pid, proc)}
     new = {pid for pid, (parent, _) in living.items() if adopter and parent == adopter}
@@ -61,6 +60,12 @@ def members(
         found |= new
         new = {pid for pid, (parent, _) in living.items() if parent in new}
     return found
+
+
+def places(proc: Path) -> dict[int, tuple[int, int]]:
+    """Return the parent and the session of every living process."""
+    pids = (int(path.name) for path in proc.iterdir() if path.name.isdigit())
+    return {pid: place for pid in pids if (place := _place(pid, proc))}
 
 
 def adopt_orphans() -> None:

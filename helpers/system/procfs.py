@@ -6,7 +6,6 @@ that one process for good, so a process number that is used again is never mista
 
 import os
 import re
-from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,32 +104,18 @@ def lists_children(proc: str) -> bool:
     return Path(proc, "thread-self", "children").exists()
 
 
-def children_by_scan(proc: str) -> dict[int, list[int]]:
-    """Return every process's children by asking all processes for their parent: the slow way."""
-    children = defaultdict(list)
-    with os.scandir(proc) as entries:
-        for entry in entries:
-            if entry.name.isdigit():
-                try:
-                    stat = _read(f"{entry.path}/stat")
-                except OSError:  # it ended while we looked
-                    continue
-                # The name stands in parentheses and may hold spaces and parentheses itself.
-                children[int(stat.rpartition(b")")[2].split()[1])].append(int(entry.name))
-    return children
-
-
 def reports_pss(proc: str) -> bool:
     """Return whether this Linux shares pages out by kind (Linux 5.4 and later)."""
-    try:
-        return _ROLLUP.search(_read(f"{proc}/self/smaps_rollup")) is not None
-    except OSError:
-        return False
+    return _tells(f"{proc}/self/smaps_rollup", _ROLLUP)
 
 
 def reports_kinds(proc: str) -> bool:
     """Return whether there is a /proc that tells anonymous, file-backed and shared pages apart."""
+    return _tells(f"{proc}/self/status", _STATUS)
+
+
+def _tells(path: str, pattern: re.Pattern[bytes]) -> bool:
     try:
-        return _STATUS.search(_read(f"{proc}/self/status")) is not None
+        return pattern.search(_read(path)) is not None
     except OSError:
         return False
