@@ -10,13 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from data_gen.description import (
-    foreign,
-    made_from,
-    plain_file,
-    read_description,
-    write_description,
-)
+from data_gen.description import foreign, made_from, plain_file, read_description, write_description
 from data_gen.paths import DatasetPaths
 from data_gen.stored import damaged, stored
 

@@ -1,9 +1,8 @@
 """How rows lie in a file: npy or HDF5, in which chunks, under which compression."""
 
-import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -60,17 +59,6 @@ def choose_layout(
     fitting = whole_numbers("chunks", chunks)
     _check_chunks(fitting, recipe)
     return Layout("hdf5", fitting, method, level)
-
-
-def tiles(layout: Layout, row_shape: Sequence[int]) -> Iterator[tuple[slice, ...]]:
-    """Yield the parts of a row that lie in different chunks, as slices of its axes."""
-    chunks = layout.chunks or (1, *row_shape)
-    yield from itertools.product(
-        *(
-            [slice(start, min(start + step, size)) for start in range(0, size, step)]
-            for size, step in zip(row_shape, chunks[1:], strict=True)
-        )
-    )
 
 
 def _parse_compression(compression: str | None) -> tuple[Compression | None, int | None]:

@@ -1,12 +1,13 @@
 """The parts of a dataset that are made, written and checked in one go, chunk by whole chunk."""
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from data_gen.layouts import Layout, tiles
+from data_gen.layouts import Layout
 from data_gen.recipe import Recipe, Rows
 from data_gen.stream import BLOCK_BYTES, spans
 
@@ -32,8 +33,10 @@ class Piece(NamedTuple):
 
 def works(recipe: Recipe, layout: Layout) -> Iterator[Work]:
     """Yield all of the data, band of rows by band of rows, so that each chunk is met once."""
-    chunk_rows = layout.chunks[0] if layout.chunks else 1
-    every = list(tiles(layout, recipe.row_shape))
+    chunk_rows, *chunk = layout.chunks or (1, *recipe.row_shape)
+    axes = (spans(size, 1, step) for size, step in zip(recipe.row_shape, chunk, strict=True))
+    sides = ([slice(part.start, part.stop) for part in parts] for parts in axes)
+    every = list(itertools.product(*sides))  # the parts of a row that lie in different chunks
     for band in spans(math.ceil(recipe.count / chunk_rows), chunk_rows * recipe.row_bytes):
         rows = range(band.start * chunk_rows, min(band.stop * chunk_rows, recipe.count))
         tile_bytes = len(band) * chunk_rows * recipe.row_bytes // len(every)

@@ -67,8 +67,3 @@ def test_help_shows_every_option_and_examples(capsys: pytest.CaptureFixture[str]
     for word in ("--rows", "--size", "--shape", "--seed", "--chunks", "--compression", "--jobs"):
         assert word in said
     assert "python -m data_gen hdf5 data --size 1GiB" in said
-
-
-def test_importing_data_gen_brings_neither_torch_nor_h5py() -> None:
-    look = "import sys, data_gen; print([m for m in ('torch', 'h5py') if m in sys.modules])"
-    assert subprocess.check_output([sys.executable, "-c", look], text=True) == "[]\n"

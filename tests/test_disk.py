@@ -87,7 +87,7 @@ def test_a_missing_file_is_named(tmp_path: Path, missing: str) -> None:
 def test_a_read_that_fails_is_told_with_the_file_and_the_next_step(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(*_: object) -> None:
+    def fails(*_: object, **__: object) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(Path, "open", fails)

@@ -5,7 +5,7 @@ import signal
 import struct
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -82,24 +82,17 @@ def libproc(footprint: int = PRIVATE, *, error: int = 0) -> SimpleNamespace:
     return SimpleNamespace(proc_pid_rusage=proc_pid_rusage)
 
 
-Pretend = Callable[[str, Any], None]
+def pretend(monkeypatch: pytest.MonkeyPatch, platform: str, library: Any) -> None:
+    """Be on another system."""
 
+    def load(path: str, *, use_errno: bool) -> Any:
+        assert (path, use_errno) == ("/usr/lib/libproc.dylib", True)
+        if library is None:
+            raise OSError(f"dlopen({path}): image not found")
+        return library
 
-@pytest.fixture
-def pretend(monkeypatch: pytest.MonkeyPatch) -> Pretend:
-    """Return how to pretend to be on another system."""
-
-    def pretend(platform: str, library: Any) -> None:
-        def load(path: str, *, use_errno: bool) -> Any:
-            assert (path, use_errno) == ("/usr/lib/libproc.dylib", True)
-            if library is None:
-                raise OSError(f"dlopen({path}): image not found")
-            return library
-
-        monkeypatch.setattr(sys, "platform", platform)
-        monkeypatch.setattr(ctypes, "CDLL", load)
-
-    return pretend
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(ctypes, "CDLL", load)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +113,6 @@ def pretend(monkeypatch: pytest.MonkeyPatch) -> Pretend:
 )
 def test_the_best_figure_that_a_system_tells_is_shown_and_named(
     child: Child,
-    pretend: Pretend,
     monkeypatch: pytest.MonkeyPatch,
     platform: str,
     library: Any,
@@ -137,7 +129,7 @@ def test_the_best_figure_that_a_system_tells_is_shown_and_named(
 
     monkeypatch.setattr(psutil.Process, "memory_info", lambda process: told)
     monkeypatch.setattr(psutil.Process, "memory_full_info", full_info)
-    pretend(platform, library)
+    pretend(monkeypatch, platform, library)
     with MemoryMeter(child.pid, backend="psutil") as sampler:
         reading = sampler.read()
     assert pids(reading) == [child.pid]
@@ -149,13 +141,13 @@ def test_the_best_figure_that_a_system_tells_is_shown_and_named(
 
 @pytest.mark.parametrize("platform", ["darwin", "freebsd14"])
 def test_a_process_that_ends_before_its_exact_figures_is_left_out(
-    child: Child, pretend: Pretend, monkeypatch: pytest.MonkeyPatch, platform: str
+    child: Child, monkeypatch: pytest.MonkeyPatch, platform: str
 ) -> None:
     def gone(process: psutil.Process) -> None:
         raise psutil.NoSuchProcess(process.pid)
 
     monkeypatch.setattr(psutil.Process, "memory_full_info", gone)
-    pretend(platform, libproc(error=errno.ESRCH))
+    pretend(monkeypatch, platform, libproc(error=errno.ESRCH))
     with MemoryMeter(child.pid, backend="psutil") as sampler:
         reading = sampler.exact()
     assert (reading.processes, reading.exact) == ((), True)
