@@ -44,25 +44,16 @@ def write_hdf5(path: Path) -> None:
         h5py.h5d.create(file.id, b"narrow", narrow, h5py.h5s.create_simple((4, 3)))
 
 
-def test_the_header_says_where_the_rows_lie(tmp_path: Path) -> None:
-    content = write_npy(tmp_path / "rows.npy")
+@pytest.mark.parametrize("version", [(1, 0), (2, 0)])
+def test_the_header_says_where_the_rows_lie(version: tuple[int, int], tmp_path: Path) -> None:
+    with (tmp_path / "rows.npy").open("wb") as file:
+        np.lib.format.write_array(file, ROWS, version=version)
     column = open_npy(tmp_path / "rows.npy")
     assert (column.shape, column.dtype.str, column.row_bytes) == ((4, 3), "<f4", 12)
     assert (column.rows, column.chunks, column.chunk_rows, column.filters) == (4, None, 1, ())
-    assert column.offset is not None
-    second = content[column.offset + column.row_bytes :][: column.row_bytes]
-    np.testing.assert_array_equal(np.frombuffer(second, np.float32), ROWS[1])
-
-
-def test_version_2_of_a_header_is_read(tmp_path: Path) -> None:
-    with (tmp_path / "rows.npy").open("wb") as file:
-        np.lib.format.write_array(file, ROWS, version=(2, 0))
-    assert open_npy(tmp_path / "rows.npy").shape == (4, 3)
-
-
-def test_one_axis_is_rows_of_single_values_in_any_order(tmp_path: Path) -> None:
-    np.save(tmp_path / "labels.npy", np.asfortranarray(np.arange(5)))
-    assert open_npy(tmp_path / "labels.npy").row_bytes == 8
+    assert column.path.read_bytes()[column.offset :] == ROWS.tobytes()
+    np.save(column.path, np.asfortranarray(np.arange(5)))  # in one axis, there is no order
+    assert open_npy(column.path).row_bytes == 8
 
 
 @pytest.mark.parametrize(
@@ -70,7 +61,6 @@ def test_one_axis_is_rows_of_single_values_in_any_order(tmp_path: Path) -> None:
     [
         (np.asfortranarray(ROWS), "Fortran order.*save np.ascontiguousarray"),
         (ROWS[:0], r"no rows to read, its shape is \(0, 3\)"),
-        (ROWS[:, :0], r"no rows to read, its shape is \(4, 0\)"),
         (ROWS[0, 0], "single value: save an array of rows"),
         (ROWS.astype(">f4"), r"foreign order \(>f4\): save it in native order"),
         (np.zeros(3, "f4,f4"), "compound, with fields f0, f1: save each field by itself"),
@@ -170,7 +160,6 @@ def test_a_filter_that_is_not_installed_is_named(
         (ROWS.tobytes(), "unknown, it starts with"),
         (b"\x93NUMPY\x01\x00", "a .npy file: read it with NpyDataset, or name it .npy"),
         (b"PK\x03\x04", "a zip or .npz archive"),
-        (b"PAR1", "a parquet file: save its columns"),
         (b"\x1f\x8b\x08", "compressed with gzip: unpack it"),
         (b"version https://git-lfs.github.com/spec/v1", "a pointer of git-lfs .* git lfs pull"),
         (b"<!doctype html>", r"text, perhaps a web page \(HTML\) .* download it again"),

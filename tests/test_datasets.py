@@ -51,16 +51,16 @@ def make(folder: Path, layout: str) -> GeneratedData:
     return ensure(folder=folder, rows=ROWS, progress=False, **LAYOUTS[layout])
 
 
+def open_any(path: Path, name: str = "rows") -> FileDataset:
+    return NpyDataset(path) if path.suffix == ".npy" else Hdf5Dataset(path, name)
+
+
 def rows_of(data: GeneratedData) -> FileDataset:
-    if data.rows_path.suffix == ".npy":
-        return NpyDataset(data.rows_path)
-    return Hdf5Dataset(data.rows_path, "rows")
+    return open_any(data.rows_path)
 
 
 def labelled(data: GeneratedData) -> Labelled:
-    if data.rows_path.suffix == ".npy":
-        return Labelled(rows_of(data), NpyDataset(data.labels_path))
-    return Labelled(rows_of(data), Hdf5Dataset(data.labels_path, "labels"))
+    return Labelled(rows_of(data), open_any(data.labels_path, "labels"))
 
 
 def is_open(path: Path) -> bool:
@@ -74,13 +74,7 @@ def is_open(path: Path) -> bool:
 def test_what_the_exercises_ask_of_a_dataset_holds(
     holds: DatasetProperty, data: GeneratedData
 ) -> None:
-    dataset_class = NpyDataset if data.rows_path.suffix == ".npy" else OpensRows
-    assert holds(dataset_class, data) is None
-
-
-class OpensRows(Hdf5Dataset):
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, "rows")
+    assert holds(open_any, data) is None
 
 
 def test_a_shuffled_epoch_is_right_collated_by_the_loader_or_in_ready_batches(
@@ -182,23 +176,6 @@ def test_an_index_out_of_range_is_named_with_the_length(index: int, pairs: Label
 def test_what_is_no_index_is_named(index: Any, pairs: Labelled) -> None:
     with pytest.raises(TypeError, match=r"pass (an integer, or a list of integers|a whole number)"):
         pairs[index]
-
-
-@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "f2", "f8", "c8"])
-def test_dtypes_come_as_they_are(dtype: str, tmp_path: Path) -> None:
-    rows = np.random.default_rng(0).integers(0, 2, (10, 3)).astype(dtype)
-    np.save(tmp_path / "rows.npy", rows)
-    with h5py.File(tmp_path / "data.h5", "w") as file:
-        file["rows"] = rows
-        file.create_dataset("packed", data=rows, chunks=(4, 2), compression="gzip")
-    for dataset in (
-        NpyDataset(tmp_path / "rows.npy"),
-        Hdf5Dataset(tmp_path / "data.h5", "rows"),
-        Hdf5Dataset(tmp_path / "data.h5", "packed"),
-    ):
-        found = dataset[[9, 0, 5]]
-        assert found.dtype == dataset.dtype
-        np.testing.assert_array_equal(found.numpy(), rows[[9, 0, 5]], strict=True)
 
 
 @pytest.mark.parametrize("how", ["never written", "external", "virtual"])
