@@ -3,6 +3,7 @@
 import ctypes
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -26,9 +27,7 @@ def say_where_we_are() -> dict[str, Any]:
     return {
         "folder": str(Path.cwd()),
         "path": list(sys.path),
-        "start_method": multiprocessing.get_start_method(),
         "environment": dict(os.environ),
-        "pid": os.getpid(),
     }
 
 
@@ -40,25 +39,12 @@ def complain() -> NoReturn:
     raise ValueError("row 7 is not a row")
 
 
-def leave_without_a_word() -> NoReturn:
-    os._exit(3)
-
-
-def exit_politely() -> NoReturn:
-    sys.exit(3)
-
-
 def write_into_nothing() -> None:
     ctypes.memset(0, 1, 1)
 
 
 def hang() -> None:
     threading.Event().wait()
-
-
-def kill_itself_with(number: int) -> None:
-    os.kill(os.getpid(), number)
-    hang()
 
 
 def have_no_room_for_the_result() -> int:
@@ -109,7 +95,7 @@ def fill_shared_memory() -> None:
 def share_by_name_and_be_killed() -> None:
     torch.multiprocessing.set_sharing_strategy("file_system")  # type: ignore[no-untyped-call]
     kept = [torch.ones(MIB, dtype=torch.uint8).share_memory_() for _ in range(20)]  # type: ignore[no-untyped-call]
-    kill_itself_with(9)
+    signal.raise_signal(9)
     assert kept
 
 
@@ -157,10 +143,6 @@ def fork(function: Callable[..., Any], argument: Any, then: str) -> int | None:
     process.start()
     process.join() if then == "join" else hang()
     return process.exitcode
-
-
-def return_zeros(size: int) -> Any:
-    return np.zeros(size, dtype=np.uint8)
 
 
 # Values

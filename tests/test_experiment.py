@@ -7,6 +7,7 @@ has more time than it needs, so another outcome than "timed out" says that it en
 import multiprocessing
 import os
 import re
+import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -76,7 +77,7 @@ def test_without_a_working_folder_it_is_said_what_to_do(
 
 
 def test_every_run_has_a_process_of_its_own() -> None:
-    first, second = (run(lessons.say_where_we_are).value["pid"] for _ in range(2))
+    first, second = (run(os.getpid).value for _ in range(2))
     assert len({first, second, os.getpid()}) == 3
 
 
@@ -103,10 +104,10 @@ on_posix = pytest.mark.skipif(sys.platform == "win32", reason="no signals, no li
 @pytest.mark.parametrize(
     ("function", "arguments", "outcome", "words"),
     [
-        (lessons.exit_politely, (), Outcome.RAISED, "^SystemExit: 3$"),
+        (sys.exit, (3,), Outcome.RAISED, "^SystemExit: 3$"),
         (
-            lessons.leave_without_a_word,
-            (),
+            os._exit,
+            (3,),
             Outcome.CRASHED,
             r"^the process left without a result \(exit code 3\)$",
         ),
@@ -118,7 +119,7 @@ on_posix = pytest.mark.skipif(sys.platform == "win32", reason="no signals, no li
             marks=on_posix,
         ),
         pytest.param(
-            lessons.kill_itself_with, (9,), Outcome.CRASHED, "not by its budget", marks=on_posix
+            signal.raise_signal, (9,), Outcome.CRASHED, "not by its budget", marks=on_posix
         ),
         pytest.param(
             lessons.have_no_room_for_the_result,

@@ -10,6 +10,7 @@ from typing import Any
 
 import lesson_functions as lessons
 import lesson_loaders as loaders
+import numpy as np
 import psutil
 import pytest
 from running import MIB, Does, is_running, needs_fork, run, said_by_both_workers
@@ -106,8 +107,8 @@ def test_of_much_that_is_printed_the_last_lines_are_kept() -> None:
 
 
 def test_a_large_value_comes_back_and_one_that_does_not_fit_twice_is_a_kill() -> None:
-    assert run(lessons.return_zeros, 60 * MIB).value.nbytes == 60 * MIB
-    assert run(lessons.return_zeros, 300 * MIB).outcome is Outcome.KILLED
+    assert run(np.zeros, 60 * MIB, np.uint8).value.nbytes == 60 * MIB
+    assert run(np.zeros, 300 * MIB, np.uint8).outcome is Outcome.KILLED
 
 
 NO_PICKLE, NO_LOAD = "the function returned a", "the function's value cannot be loaded here:"

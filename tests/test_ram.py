@@ -25,11 +25,14 @@ def proc(tmp_path: Path) -> Path:
     return folder
 
 
-def set_groups(proc: Path, line: str, mount: str) -> None:
+def set_groups(proc: Path, line: str, mount: str = "/ {} rw - cgroup2 cgroup2 rw") -> Path:
+    """Stand in a cgroup, and return the folder that its hierarchy is mounted on."""
+    top = proc.parent / "cgroup"
     (proc / "self" / "cgroup").write_text(f"5:devices:/\n{line}\n")
     (proc / "self" / "mountinfo").write_text(
-        f"23 1 254:0 / / rw - ext4 /dev/vda rw\n31 23 0:28 {mount}\n"
+        f"23 1 254:0 / / rw - ext4 /dev/vda rw\n31 23 0:28 {mount.format(top)}\n"
     )
+    return top
 
 
 def write_group(folder: Path, version: int, limit: str, used: int, stat: str) -> None:
@@ -46,11 +49,8 @@ def test_without_a_limit_the_ram_is_the_machines(proc: Path) -> None:
     assert swap_bytes(str(proc)) == 2 * MIB
 
 
-def test_a_limit_of_version_2_is_the_ram_and_its_page_cache_counts_as_free(
-    proc: Path, tmp_path: Path
-) -> None:
-    top = tmp_path / "cgroup"
-    set_groups(proc, "0::/user.slice/job", f"/ {top} rw,nosuid - cgroup2 cgroup2 rw,nsdelegate")
+def test_a_limit_of_version_2_is_the_ram_and_page_cache_counts_as_free(proc: Path) -> None:
+    top = set_groups(proc, "0::/user.slice/job")
     stat = f"anon 1\ninactive_file {200 * MIB}\nactive_file {100 * MIB}\n"
     write_group(top / "user.slice/job", 2, str(2 * GIB), GIB, stat)
     assert machine_ram_bytes(str(proc)) == 2 * GIB
@@ -58,46 +58,37 @@ def test_a_limit_of_version_2_is_the_ram_and_its_page_cache_counts_as_free(
     assert available_ram_bytes(str(proc)) == GIB + 300 * MIB
 
 
-def test_the_lowest_limit_above_us_counts(proc: Path, tmp_path: Path) -> None:
-    top = tmp_path / "cgroup"
-    set_groups(proc, "0::/user.slice/job", f"/ {top} rw - cgroup2 cgroup2 rw")
+def test_the_lowest_limit_above_us_counts(proc: Path) -> None:
+    top = set_groups(proc, "0::/user.slice/job")
     write_group(top / "user.slice/job", 2, "max", GIB, "")
     write_group(top / "user.slice", 2, str(4 * GIB), 3 * GIB, "inactive_file 0\n")
     assert machine_ram_bytes(str(proc)) == 4 * GIB
     assert available_ram_bytes(str(proc)) == GIB
 
 
-def test_a_limit_of_version_1_counts_as_seen_from_inside_a_container(
-    proc: Path, tmp_path: Path
-) -> None:
-    top = tmp_path / "memory"
-    set_groups(proc, "4:memory:/docker/ab12", f"/docker/ab12 {top} rw - cgroup cgroup rw,memory")
+def test_a_limit_of_version_1_counts_as_seen_from_inside_a_container(proc: Path) -> None:
+    top = set_groups(proc, "4:memory:/docker/ab12", "/docker/ab12 {} rw - cgroup cgroup rw,memory")
     stat = f"inactive_file 7\ntotal_inactive_file {MIB}\ntotal_active_file {MIB}\n"
     write_group(top, 1, str(GIB), 512 * MIB, stat)
     assert machine_ram_bytes(str(proc)) == GIB
     assert available_ram_bytes(str(proc)) == 514 * MIB
 
 
-def test_no_limit_in_version_1_is_a_huge_number_and_changes_nothing(
-    proc: Path, tmp_path: Path
-) -> None:
-    top = tmp_path / "memory"
-    set_groups(proc, "4:memory:/job", f"/ {top} rw - cgroup cgroup rw,memory")
+def test_no_limit_in_version_1_is_a_huge_number_that_changes_nothing(proc: Path) -> None:
+    top = set_groups(proc, "4:memory:/job", "/ {} rw - cgroup cgroup rw,memory")
     write_group(top / "job", 1, "9223372036854771712", 512 * MIB, "")
     assert machine_ram_bytes(str(proc)) == 8 * GIB
     assert available_ram_bytes(str(proc)) == 6 * GIB
 
 
-def test_a_group_over_its_limit_has_nothing_available(proc: Path, tmp_path: Path) -> None:
-    top = tmp_path / "cgroup"
-    set_groups(proc, "0::/job", f"/ {top} rw - cgroup2 cgroup2 rw")
+def test_a_group_over_its_limit_has_nothing_available(proc: Path) -> None:
+    top = set_groups(proc, "0::/job")
     write_group(top / "job", 2, str(GIB), GIB + MIB, "")
     assert available_ram_bytes(str(proc)) == 0
 
 
-def test_other_controllers_set_no_limit(proc: Path, tmp_path: Path) -> None:
-    top = tmp_path / "cpu"
-    set_groups(proc, "2:cpu:/job", f"/ {top} rw - cgroup cgroup rw,cpu")
+def test_other_controllers_set_no_limit(proc: Path) -> None:
+    top = set_groups(proc, "2:cpu:/job", "/ {} rw - cgroup cgroup rw,cpu")
     write_group(top / "job", 1, str(MIB), 0, "")
     assert machine_ram_bytes(str(proc)) == 8 * GIB
 
