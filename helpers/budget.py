@@ -5,14 +5,17 @@ frees page cache, and kills when there is none left to free. That is how a conta
 system enforces its limit, so it is what the workshop shows wherever it can.
 """
 
+import contextlib
 import itertools
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 from helpers.system.cgroups import LIMIT
 from helpers.system.cgroups import Group as Group  # a budget is held by one
 from helpers.system.cgroups import own_group as own_group
+from helpers.system.processes import is_alive
 
 PREFIX = "larger-than-ram"
 PROBE_SECONDS = 5.0  # for systemd to start a process that does nothing
@@ -29,6 +32,7 @@ def make_group(proc: str = "/proc") -> Group | None:
     if own is None or watcher_wanted():
         return None
     parent = own.path if own.version == 1 else own.path.parent
+    _sweep(parent)
     group = Group(parent / f"{PREFIX}-{os.getpid()}-{next(_numbers)}", own.version)
     try:
         group.path.mkdir()
@@ -40,6 +44,15 @@ def make_group(proc: str = "/proc") -> Group | None:
         return group
     group.remove()
     return None
+
+
+def _sweep(parent: Path) -> None:
+    """Remove empty groups whose maker was killed before he could note them in a run's folder."""
+    for path in parent.glob(f"{PREFIX}-*-*"):
+        maker = path.name.removeprefix(f"{PREFIX}-").split("-")[0]
+        if maker.isdigit() and not is_alive(int(maker)):
+            with contextlib.suppress(OSError):  # in use, or somebody else was quicker
+                path.rmdir()
 
 
 def scope_command() -> list[str]:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from helpers import predictions
 from helpers.drawing.guarded_view import GuardedView
 from helpers.live import choose_view
 from helpers.memory import MemoryMeter, chosen_backend, measure_name
@@ -46,7 +47,7 @@ def run(
     start_method: str | None = None,
     timeout: float | None = 300.0,
     title: str | None = None,
-    guess: Guess | None = None,
+    guess: Any = None,
     cold: Iterable[str | Path] = (),
     view: View | None = None,
 ) -> Run:
@@ -56,10 +57,10 @@ def run(
     with less than that free it is lowered to what there is, and the record says so. `start_method`
     is what DataLoader workers use ("fork", "spawn", "forkserver"; None: the one named by
     LARGER_THAN_RAM_START_METHOD, else this Python's default). `timeout` is in seconds, None for no
-    limit. `guess` is drawn beside the measurement. Files named in `cold` are dropped from the page
-    cache before the function starts, and the record says how much of them stayed. `view` shows the
-    run while it goes on; None chooses by where we are: a live figure in a notebook, a line in a
-    terminal.
+    limit. `guess`, of `predict`, is drawn beside the measurement. Files named in `cold` are dropped
+    from the page cache before the function starts, and the record says how much of them stayed.
+    `view` shows the run while it goes on; None chooses by where we are: a live figure in a
+    notebook, a line in a terminal.
 
     The function and its arguments are pickled, so they must come from a %%importable cell or from
     a file. A script calls `run` under `if __name__ == "__main__"`: the child runs it again. An
@@ -81,7 +82,8 @@ def run(
             budget = _fit(sandbox, budget_bytes)
             request = dataclasses.replace(request, environment=sandbox.environment())
             evictions = tuple(evict(path) for path in cold)
-            experiment = Experiment(sandbox, request, budget, timeout, title, guess, evictions)
+            kept = predictions.take(guess, title)
+            experiment = Experiment(sandbox, request, budget, timeout, title, kept, evictions)
             chosen = view or choose_view(title, budget.size_bytes, experiment.enforced_by)
             record = experiment.record(GuardedView(chosen), interrupts)
         finally:

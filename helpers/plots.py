@@ -17,7 +17,8 @@ from helpers.drawing.pair import draw_pair
 from helpers.drawing.pictures import Picture, alt_text
 from helpers.drawing.throughput_panel import draw_throughput
 from helpers.drawing.words import one_line
-from helpers.records import Guess, Run
+from helpers.predictions import as_guess
+from helpers.records import Run
 
 _SHORTEST_CURVE = 0.1  # seconds
 
@@ -27,12 +28,12 @@ def draw_run(run: Run) -> Picture:
     return Picture(_draw_one(run), alt_text(run))
 
 
-def before_after(bad: Run, cured: Run, guess: Guess | None = None) -> Picture:
+def before_after(bad: Run, cured: Run, guess: Any = None) -> Picture:
     """Draw two runs side by side on the same axes.
 
     `guess` is what the reader expected of the bad one. A guess that a run carries is drawn, too.
     """
-    bad = bad if guess is None else replace(bad, guess=guess)
+    bad = bad if guess is None else replace(bad, guess=as_guess(guess))
     alt = f"Before: {alt_text(bad)} After: {alt_text(cured)}"
     return Picture(draw_pair((bad, cured)), alt)
 

@@ -202,8 +202,8 @@ class Run:
 
 def _asked_for(error: str) -> str:
     """Return what an error of numpy's or torch's says was asked for: '29.4 GiB'."""
-    if size := re.search(r"allocate ([\d.]+ [KMGT]?i?B)", error):
-        return size[1]
+    if size := re.search(r"allocate ([\d.]+) ([KMGT]iB)", error):
+        return f"{float(size[1]):g} {size[2]}"
     size = re.search(r"allocate (\d+) bytes", error)
     return format_bytes(int(size[1])) if size else "so much memory"
 

@@ -3,7 +3,7 @@
 import ctypes
 import multiprocessing
 import os
-import signal
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -27,7 +27,9 @@ def say_where_we_are() -> dict[str, Any]:
     return {
         "folder": str(Path.cwd()),
         "path": list(sys.path),
+        "start_method": multiprocessing.get_start_method(),
         "environment": dict(os.environ),
+        "pid": os.getpid(),
     }
 
 
@@ -39,12 +41,25 @@ def complain() -> NoReturn:
     raise ValueError("row 7 is not a row")
 
 
+def leave_without_a_word() -> NoReturn:
+    os._exit(3)
+
+
+def exit_politely() -> NoReturn:
+    sys.exit(3)
+
+
 def write_into_nothing() -> None:
     ctypes.memset(0, 1, 1)
 
 
 def hang() -> None:
     threading.Event().wait()
+
+
+def kill_itself_with(number: int) -> None:
+    os.kill(os.getpid(), number)
+    hang()
 
 
 def have_no_room_for_the_result() -> int:
@@ -92,10 +107,31 @@ def fill_shared_memory() -> None:
         kept.append(torch.ones(32 * MIB, dtype=torch.uint8).share_memory_())  # type: ignore[no-untyped-call]
 
 
+def write_to_shared_memory(path: Path) -> None:
+    """Write a file piece by piece, and map nothing."""
+    with path.open("wb") as file:
+        for _ in range(64):
+            file.write(bytes(16 * MIB))
+            time.sleep(0.02)
+
+
+def ask_for_too_much(path: Path) -> float:
+    """Load a file where the system would not give its size at once."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (path.stat().st_size, resource.RLIM_INFINITY))
+    return load_everything(path)
+
+
+def pickle_a_map(path: Path) -> int:
+    """Fill memory with a file's copy, while the file's own pages are taken back and read again."""
+    return len(pickle.dumps(np.load(path, mmap_mode="r")))
+
+
 def share_by_name_and_be_killed() -> None:
     torch.multiprocessing.set_sharing_strategy("file_system")  # type: ignore[no-untyped-call]
     kept = [torch.ones(MIB, dtype=torch.uint8).share_memory_() for _ in range(20)]  # type: ignore[no-untyped-call]
-    signal.raise_signal(9)
+    kill_itself_with(9)
     assert kept
 
 
@@ -143,6 +179,10 @@ def fork(function: Callable[..., Any], argument: Any, then: str) -> int | None:
     process.start()
     process.join() if then == "join" else hang()
     return process.exitcode
+
+
+def return_zeros(size: int) -> Any:
+    return np.zeros(size, dtype=np.uint8)
 
 
 # Values

@@ -15,6 +15,7 @@ from running import BUDGET, MIB, needs_fork, run
 
 from helpers.budget import PREFIX
 from helpers.records import Outcome
+from helpers.running.watch import FULL_SHARE, STALLED_SECONDS
 from helpers.system.cgroups import Group, own_group
 
 MOST = 1.1 * BUDGET  # that may be held before the watcher's kill has worked
@@ -171,6 +172,40 @@ def test_the_childs_own_account_agrees(watcher_enforced: str, four_times_the_bud
         return float(highest)
 
     assert BUDGET < best_of_three(peak) <= MOST
+
+
+@needs_proc
+def test_the_watcher_counts_files_in_shared_memory_that_nobody_maps(watcher_enforced: str) -> None:
+    path = Path("/dev/shm", f"ltr-test-{os.getpid()}")
+    try:
+        record = run(lessons.write_to_shared_memory, path)
+    finally:
+        path.unlink(missing_ok=True)
+    assert record.ending == "killed: over its 512 MiB budget, by the watcher"
+    assert BUDGET < max(s.budgeted_bytes for s in record.snapshots) <= MOST
+
+
+@needs_proc
+def test_memory_that_the_system_would_not_give_is_refused(four_times_the_budget: Path) -> None:
+    record = run(lessons.ask_for_too_much, four_times_the_budget)
+    assert record.outcome is Outcome.REFUSED
+    assert record.ending == "refused: the system would not give 2 GiB at once"
+    assert "MemoryError" in record.error
+
+
+def test_a_run_at_its_budget_without_headway_is_ended_by_the_watcher(
+    kernel_enforced: str, tmp_path: Path
+) -> None:
+    with (tmp_path / "cold.npy").open("wb") as file:  # with a place on the disk, unlike zeros
+        header = {"descr": "<f4", "fortran_order": False, "shape": (BUDGET // 2,)}
+        np.lib.format.write_array_header_1_0(file, header)
+        for _ in range(2 * BUDGET // MIB):
+            file.write(os.urandom(MIB))
+    record = run(lessons.pickle_a_map, tmp_path / "cold.npy", cold=[tmp_path / "cold.npy"])
+    assert record.outcome is Outcome.KILLED
+    full = [s.seconds for s in record.snapshots if s.budgeted_bytes > FULL_SHARE * BUDGET]
+    assert record.seconds - full[0] < 3 * STALLED_SECONDS
+    assert record.why_not_cold == ""
 
 
 @pytest.mark.parametrize("enforcer", ["auto", "watcher"])

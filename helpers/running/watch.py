@@ -13,6 +13,7 @@ from helpers.running.shared_state import Phase, SharedState
 from helpers.system.cgroups import own_group
 from helpers.system.processes import command_line, kill
 from helpers.system.procfs import ProcessMemory
+from helpers.system.shared_files import SharedFiles
 
 SHARE_OF_A_CORE = 0.02  # the most that looking may take
 SHORTEST_INTERVAL, LONGEST_INTERVAL = 0.001, 0.1
@@ -67,6 +68,8 @@ class Watch:
         pids = self.group.pids if self.group else None
         self.meter = MemoryMeter(self.pid, backend=task.backend, pids=pids, adopter=adopter)
         self.seen: tuple[ProcessMemory, ...] = ()
+        self.files = SharedFiles()
+        self.file_bytes = 0  # of them, where no cgroup counts them
         self.peaks: dict[int, ProcessPeak] = {}
         self.read_before = 0
         self.highest = 0
@@ -142,12 +145,14 @@ class Watch:
                 kill(process.pid)
 
     def _snapshot(self, reading: MemoryReading, seconds: float) -> Snapshot:
+        if self.group is None and seconds >= self.next_sample:
+            self.file_bytes = self.files.size_bytes(process.pid for process in reading.processes)
         read = None if reading.read_bytes is None else reading.read_bytes - self.read_before
         return Snapshot(
             seconds=seconds,
             anonymous_bytes=reading.anonymous_bytes,
             file_bytes=reading.file_bytes,
-            shared_bytes=reading.shared_bytes,
+            shared_bytes=max(reading.shared_bytes, self.file_bytes),
             rss_bytes=reading.rss_bytes,
             processes=len(reading.processes),
             exact=reading.exact,
