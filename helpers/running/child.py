@@ -70,11 +70,11 @@ def _carry_out(request: Request, state: SharedState, folder: Path) -> Result:
     paths = tuple(sys.path), tuple(request.path)
     os.environ.clear()  # what the caller has deleted since we were started must not be here
     os.environ.update(request.environment)
-    os.environ[STATE_VARIABLE] = str(folder / "state")
     os.environ["PYTHONUNBUFFERED"] = "1"  # for workers: what they say is kept if they are killed
     state.owner = os.getpid()
     try:
-        _prepare(request)
+        _prepare(request)  # a script that calls `run` here has forgotten its guard: see `pack`
+        os.environ[STATE_VARIABLE] = str(folder / "state")
         function, arguments = pickle.loads(request.call)
         _let_the_watcher_look(state, Phase.READY)
         state.started = time.monotonic()

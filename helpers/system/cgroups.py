@@ -3,6 +3,7 @@
 Rules followed here: https://docs.kernel.org/admin-guide/cgroup-v2.html (and cgroup-v1/memory).
 """
 
+import contextlib
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -74,14 +75,11 @@ class Group:
     def remove(self) -> bool:
         """Remove the group, and say whether it is gone. It must be empty."""
         for _ in range(50):  # a killed process leaves its group a moment after it dies
-            try:
+            with contextlib.suppress(OSError):
                 self.path.rmdir()
-            except FileNotFoundError:
+            if not self.path.exists():
                 return True
-            except OSError:
-                time.sleep(0.02)
-            else:
-                return True
+            time.sleep(0.02)
         return False
 
     def _numbers(self, name: str) -> dict[str, int]:
