@@ -261,7 +261,10 @@ def test_an_external_file_is_looked_for_where_hdf5_does(
         file.create_dataset("rows", data=ROWS, external=[("raw", 0, ROWS.nbytes)])
     (tmp_path / "raw").rename(tmp_path / where)
     monkeypatch.setenv("HDF5_EXTFILE_PREFIX", origin)
-    assert open_hdf5("x/data.h5", "rows").files[1].path == tmp_path / where
+    column = open_hdf5("x/data.h5", "rows")
+    assert column.files[1].path == tmp_path / where
+    monkeypatch.chdir(tmp_path / "x")
+    column.check_unchanged()  # a relative path holds when the folder changes
 
 
 @pytest.mark.parametrize(
