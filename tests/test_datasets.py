@@ -142,7 +142,7 @@ def pairs(folder: Path) -> Labelled:
         lambda numbers: [np.uint8(numbers[0]), *map(np.int64, numbers[1:])],
     ],
 )
-def test_indices_are_integers_of_every_type_in_a_list_an_array_or_a_tensor(
+def test_indices_are_integers_of_every_type_in_a_list_an_array_a_tensor_or_a_slice(
     kind: Callable[[list[int]], Any], pairs: Labelled
 ) -> None:
     wanted = [3, 100, 7]
@@ -156,9 +156,6 @@ def test_indices_are_integers_of_every_type_in_a_list_an_array_or_a_tensor(
     assert torch.equal(one[0], expected[0])
     assert one[1].shape == ()
     assert torch.equal(pairs[index[0] : index[1] : index[2]][1], pairs[range(3, 100, 7)][1])
-
-
-def test_slices_count_from_the_end_and_may_be_empty(pairs: Labelled) -> None:
     assert torch.equal(pairs[-2:][0], pairs[[ROWS - 2, ROWS - 1]][0])
     assert len(pairs[5:5][0]) == 0
 
