@@ -261,7 +261,10 @@ def test_an_external_file_is_looked_for_where_hdf5_does(
         file.create_dataset("rows", data=ROWS, external=[("raw", 0, ROWS.nbytes)])
     (tmp_path / "raw").rename(tmp_path / where)
     monkeypatch.setenv("HDF5_EXTFILE_PREFIX", origin)
-    assert open_hdf5("x/data.h5", "rows").files[1].path == tmp_path / where
+    column = open_hdf5("x/data.h5", "rows")
+    assert column.files[1].path == tmp_path / where
+    monkeypatch.chdir(tmp_path / "x")
+    column.check_unchanged()  # a relative path holds when the folder changes
 
 
 @pytest.mark.parametrize(
@@ -467,10 +470,6 @@ def test_labels_are_in_another_file_or_in_the_same_one_by_their_name(tmp_path: P
     assert len(open_columns(hdf5, "packed", None, None)) == 1
     with pytest.raises(ValueError, match=r"rows\.npy is one array: pass the labels_path"):
         open_columns(npy, "rows", None, "labels")
-
-
-def test_labels_of_other_rows_are_named(tmp_path: Path) -> None:
-    write_npy(tmp_path / "labels.npy", np.arange(5))
-    write_hdf5(tmp_path / "data")
-    with pytest.raises(ValueError, match=r"data has 4 rows, and .*labels.npy 5 labels: pass the"):
-        open_columns(tmp_path / "data", "rows", tmp_path / "labels.npy", "ignored")
+    write_npy(npy, np.arange(5))
+    with pytest.raises(ValueError, match=r"data has 4 rows, and .*rows\.npy 5 labels: pass the"):
+        open_columns(hdf5, "rows", npy, "ignored")

@@ -142,7 +142,7 @@ def pairs(folder: Path) -> Labelled:
         lambda numbers: [np.uint8(numbers[0]), *map(np.int64, numbers[1:])],
     ],
 )
-def test_indices_are_integers_of_every_type_in_a_list_an_array_or_a_tensor(
+def test_indices_are_integers_of_every_type_in_a_list_an_array_a_tensor_or_a_slice(
     kind: Callable[[list[int]], Any], pairs: Labelled
 ) -> None:
     wanted = [3, 100, 7]
@@ -156,9 +156,6 @@ def test_indices_are_integers_of_every_type_in_a_list_an_array_or_a_tensor(
     assert torch.equal(one[0], expected[0])
     assert one[1].shape == ()
     assert torch.equal(pairs[index[0] : index[1] : index[2]][1], pairs[range(3, 100, 7)][1])
-
-
-def test_slices_count_from_the_end_and_may_be_empty(pairs: Labelled) -> None:
     assert torch.equal(pairs[-2:][0], pairs[[ROWS - 2, ROWS - 1]][0])
     assert len(pairs[5:5][0]) == 0
 
@@ -206,16 +203,6 @@ def test_a_dataset_that_is_forgotten_closes_its_file(data: GeneratedData) -> Non
     assert is_open(data.rows_path)
     del rows
     assert not is_open(data.rows_path)
-
-
-def test_a_relative_path_holds_when_the_folder_changes(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data = make(folder, "gzip")
-    monkeypatch.chdir(folder)
-    rows = Hdf5Dataset(data.rows_path.name, "rows")
-    monkeypatch.chdir(tmp_path)
-    assert data.count_wrong(rows[5], [5]) == 0
 
 
 def test_a_process_that_inherits_an_open_file_closes_it_and_opens_its_own(
@@ -321,15 +308,10 @@ def test_a_chunk_is_read_in_one_call_in_the_files_order(folder: Path) -> None:
     rows = rows_of(data)
     rows[0]
     opened: Any = rows._rows
-    read, slices = opened._read, []
-
-    def note(first: int, out: Any) -> None:
-        slices.append((first, first + len(out)))
-        read(first, out)
-
-    opened._read = note
+    opened._read = Mock(side_effect=opened._read)
     wanted = [2999, 70, 64, 127, 64, 3]
     assert data.count_wrong(rows[wanted], wanted) == 0
+    slices = [(first, first + len(out)) for (first, out), _ in opened._read.call_args_list]
     assert slices == [(3, 4), (64, 128), (2999, 3000)]
 
 

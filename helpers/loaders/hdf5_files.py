@@ -161,7 +161,6 @@ def _find(what: str, name: str, places: list[Path]) -> Path:
 
 
 def _virtual_places(path: Path, name: str) -> list[Path]:
-    """Return where HDF5 looks for the source of a virtual dataset, in its order."""
     whole = Path(name)
     relative = Path(whole.name) if whole.is_absolute() else whole
     prefixes = os.environ.get("HDF5_VDS_PREFIX", "").split(os.pathsep)
@@ -171,7 +170,7 @@ def _virtual_places(path: Path, name: str) -> list[Path]:
 
 
 def _external_places(path: Path, name: str) -> list[Path]:
-    """Return where HDF5 looks for an external file: not beside the file, unless told so."""
+    # Not beside the file, unless told so.
     return [(_origin(os.environ.get("HDF5_EXTFILE_PREFIX", ""), path) / name).absolute()]
 
 

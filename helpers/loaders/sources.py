@@ -130,12 +130,7 @@ def _read_through_library(dataset: Any, first: int, out: Rows) -> None:
 
 
 def _read_range(
-    read_at: ReadAt,
-    source: Source,
-    kept: dict[int, Bytes],
-    most: int,
-    first: int,
-    out: Rows,
+    read_at: ReadAt, source: Source, kept: dict[int, Bytes], most: int, first: int, out: Rows
 ) -> None:
     """Fill `out` with rows. `kept` has the last chunks unpacked, `most` of them at the most."""
     assert source.offsets is not None
