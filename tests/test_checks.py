@@ -142,7 +142,6 @@ def test_a_good_dataset_passes_in_a_child_and_needs_no_file(dataset_class: type)
 def test_what_a_dataset_reads_keeps_and_does_to_the_process_is_seen(
     dataset_class: type, hint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "SECONDS", 5)
     monkeypatch.setattr(checks, "RAM_BUDGET", 2**29)
     found = check_dataset(dataset_class, described(10**5))
     assert repr(found).startswith(f"not yet: {dataset_class.__name__}: ")
@@ -153,11 +152,7 @@ def test_what_a_dataset_reads_keeps_and_does_to_the_process_is_seen(
     ("dataset_class", "rows", "hint"),
     [
         (wrong.LoadsAtEveryAccess, 2**14, "every access reads the whole file"),  # 32 MiB
-        (
-            wrong.LoadsForTheLastRow,
-            10**5,
-            "of memory: does it load all?",
-        ),  # nobody looks
+        (wrong.LoadsForTheLastRow, 10**5, "of memory: does it load all?"),  # nobody looks
     ],
 )
 def test_what_is_read_is_seen_in_little_data_and_in_all_of_it(

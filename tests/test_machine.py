@@ -113,11 +113,7 @@ def test_what_a_machine_has_is_ready_noted_or_to_be_fixed(
     ],
 )
 def test_the_start_method_is_told_and_not_set(
-    monkeypatch: pytest.MonkeyPatch,
-    methods: list[str],
-    chosen: str | None,
-    state: State,
-    said: str,
+    monkeypatch: pytest.MonkeyPatch, methods: list[str], chosen: str | None, state: State, said: str
 ) -> None:
     def get(*, allow_none: bool) -> str | None:
         assert allow_none, "asked without it, Python would fix the method for good"

@@ -124,10 +124,7 @@ def test_a_tree_that_has_ended_is_empty_and_no_error(child: Child, measure: Memo
 @pytest.mark.parametrize("measure", ["proc", "psutil"])
 def test_pids_of_a_cgroup_replace_the_search(child: Child, measure: MemoryBackend) -> None:
     listed: list[int] = []
-    with (
-        Child() as other,
-        MemoryMeter(child.pid, backend=measure, pids=lambda: listed) as sampler,
-    ):
+    with Child() as other, MemoryMeter(child.pid, backend=measure, pids=lambda: listed) as sampler:
         for now in ([], [other.pid], [child.pid, other.pid], [child.pid]):
             listed[:] = now
             assert {process.pid for process in sampler.read().processes} == set(now)
