@@ -75,12 +75,6 @@ MISTAKES = [
     (rows_are_right, wrong.Scaled, "hold other values than the file"),
     (rows_are_right, wrong.Doubles, "a row is float64: it should be float32"),
     (rows_are_right, wrong.Flattens, "has the shape (512,): it should be (8, 64)"),
-    (
-        rows_are_right,
-        wrong.RaisesAnother,
-        "AttributeError: 'RaisesAnother' object has no attribute 'no_such_name', in __getitem__: "
-        "`return self.no_such_name[index]",
-    ),
     (rows_are_right, wrong.ReadsNext, "an item depends on what was asked before it"),
     (rows_are_right, wrong.StopsAtWholeBatches, "IndexError: the dataset has 5 batches, in view"),
     (labels_are_right, wrong.LabelsOfNextRow, "the label is that of the next row"),

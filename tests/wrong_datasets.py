@@ -97,11 +97,6 @@ Doubles = _but("Doubles", __getitem__=lambda self, i: np.array(self.view(i), np.
 Flattens = _but("Flattens", __getitem__=lambda self, i: np.array(self.view(i)).ravel())
 
 
-class RaisesAnother(Right):
-    def __getitem__(self, index: int) -> Any:
-        return self.no_such_name[index]  # type: ignore[attr-defined]
-
-
 class ReadsNext(Right):
     """Gives one row after the other, whatever the index."""
 
