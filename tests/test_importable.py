@@ -241,7 +241,6 @@ def test_an_error_is_shown_with_the_line_of_the_cell_and_no_machinery(
             "def f():\n    return np.ones(1)",
             "write `import numpy as np` in it",
         ),
-        ("import json", "def f():\n    return json", "write `import json` in it"),
         ("from pathlib import Path", "P = Path('.')", "write `from pathlib import Path` in it"),
         ("class Base: pass", "class Built(Base): pass", "`Base` .* define it in an %%importable"),
         ("", "def f():\n    display(1)", "`display` .*write `from IPython"),

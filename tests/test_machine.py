@@ -74,9 +74,7 @@ OLD_KERNEL = "7.4.0 (7.4.0 holds the Stop button's click back until the cell end
     [
         (PYTHON, answer("3.10.14"), "Python", FIX, "the lessons are tested with Python"),
         (PYTHON, answer("3.11.0"), "Python", READY, "3.11.0 on "),
-        (PYTHON, answer("3.13.1"), "Python", READY, "3.13.1"),
         (PYTHON, answer("3.14.0"), "Python", FIX, "3.14.0"),
-        (VERSION, version("ipykernel", "7.3.0"), "ipykernel", READY, "7.3.0"),
         (VERSION, version("ipykernel", "7.4.0"), "ipykernel", FIX, OLD_KERNEL),
         (VERSION, version("ipykernel", "7.4.0"), "ipykernel", FIX, "'ipykernel!=7.4.0,>=7.0'"),
         (VERSION, version("ipykernel", "7.4.1"), "ipykernel", READY, "7.4.1"),
