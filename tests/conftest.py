@@ -10,6 +10,7 @@ from pathlib import Path
 
 import leftovers
 import pytest
+from ballast import FORK, Child
 
 from helpers.budget import enforcement
 
@@ -70,3 +71,11 @@ def watcher_enforced(monkeypatch: pytest.MonkeyPatch) -> str:
     """Leave the budget to the watcher, as where no cgroup can be had."""
     monkeypatch.setenv("LARGER_THAN_RAM_ENFORCER", "watcher")
     return "watcher"
+
+
+@pytest.fixture
+def child() -> Iterator[Child]:
+    """A process that takes on ballast and forks workers when it is told to."""
+    with Child() as child:
+        child.do(FORK)
+        yield child

@@ -41,14 +41,6 @@ def complain() -> NoReturn:
     raise ValueError("row 7 is not a row")
 
 
-def leave_without_a_word() -> NoReturn:
-    os._exit(3)
-
-
-def exit_politely() -> NoReturn:
-    sys.exit(3)
-
-
 def write_into_nothing() -> None:
     ctypes.memset(0, 1, 1)
 
@@ -179,10 +171,6 @@ def fork(function: Callable[..., Any], argument: Any, then: str) -> int | None:
     process.start()
     process.join() if then == "join" else hang()
     return process.exitcode
-
-
-def return_zeros(size: int) -> Any:
-    return np.zeros(size, dtype=np.uint8)
 
 
 # Values

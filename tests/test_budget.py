@@ -25,7 +25,6 @@ sys.stdin.read()
 
 @pytest.fixture
 def group() -> Iterator[Group]:
-    """A real cgroup."""
     made = make_group()
     if made is None:
         pytest.skip("no memory cgroup can be made here")

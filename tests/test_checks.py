@@ -75,12 +75,6 @@ MISTAKES = [
     (rows_are_right, wrong.Scaled, "hold other values than the file"),
     (rows_are_right, wrong.Doubles, "a row is float64: it should be float32"),
     (rows_are_right, wrong.Flattens, "has the shape (512,): it should be (8, 64)"),
-    (
-        rows_are_right,
-        wrong.RaisesAnother,
-        "AttributeError: 'RaisesAnother' object has no attribute 'no_such_name', in __getitem__: "
-        "`return self.no_such_name[index]",
-    ),
     (rows_are_right, wrong.ReadsNext, "an item depends on what was asked before it"),
     (rows_are_right, wrong.StopsAtWholeBatches, "IndexError: the dataset has 5 batches, in view"),
     (labels_are_right, wrong.LabelsOfNextRow, "the label is that of the next row"),
@@ -88,18 +82,14 @@ MISTAKES = [
     (labels_are_right, wrong.OneLabel, "every row gets the label 3: use the index"),
     (labels_are_right, wrong.LabelsFirst, "(row, label), in this order: turn it round"),
     (labels_are_right, wrong.AllLabels, "a label is int64 of the shape (41,)"),
-    (labels_are_right, wrong.RowsAlone, "`dataset[40]` is a ndarray: return (row, label)"),
     (labels_are_right, wrong.StubRow, "fill in `__getitem__`: it returns (row, label)"),
     (opens_lazily, wrong.LoadsEverything, "`self.values` holds 82 KiB after `__init__`"),
     (opens_lazily, wrong.OpensMapAsArray, "`self.map` is open after `__init__`"),
-    (opens_lazily, wrong.OpensFile, "`self.file` is open after `__init__`"),
     (opens_lazily, wrong.OpensHdf5, "`self.file` is open after `__init__`"),
     (opens_lazily, wrong.OpensBesideItself, "spectrograms.npy is open after `__init__`"),
-    (pickles_small, wrong.KeepsMapInPickle, "after the first access: leave what is open out of"),
     (pickles_small, wrong.KeepsValuesInPickle, "after `__init__`: keep the path, not the rows"),
     (pickles_small, wrong.KeepsHdf5InPickle, "cannot be pickled after the first access"),
     (pickles_small, wrong.EmptiesItself, "no attribute 'map', after pickling: change a copy"),
-    (pickles_small, wrong.ForgetsItsLength, "no attribute 'length', after pickling"),
     (rows_are_copies, wrong.ReturnsNewView, "a view of the open file: return a copy"),
     (rows_are_copies, wrong.ReturnsTensorOfView, "share their memory"),
     (rows_are_copies, wrong.ReturnsTensorOfNewView, "the row is read-only: return a copy"),
@@ -134,23 +124,18 @@ def test_a_good_dataset_passes_in_a_child_and_needs_no_file(dataset_class: type)
 @pytest.mark.parametrize(
     ("dataset_class", "hint"),
     [
-        (wrong.LoadsToCount, "the constructor reads 64 MiB of a file of 64 MiB"),
         (wrong.ComputesThroughTheMap, "MiB of a file of 64 MiB"),
         (wrong.CountsInPieces, "`len` reads 64 MiB of a file of 64 MiB"),
-        (wrong.LoadsForAll, "the first access reads 64 MiB of a file of 64 MiB"),
         (wrong.KeepsRows, "after 4,096 rows it holds"),
-        (wrong.NeverEnds, "timed out: not finished after 5 s: is there a loop"),
         (wrong.Leaves, "crashed: the process left without a result (exit code 0)"),
         (wrong.Exits, "SystemExit: bye, in __getitem__: `sys.exit("),
         (wrong.WritesIntoTheMap, "crashed: SIGSEGV"),
         (wrong.TakesTooMuch, "killed: over its 512 MiB budget"),
-        (wrong.KnowsItsLength, "`len` gives 40, and the data has 32,749 rows"),
     ],
 )
 def test_what_a_dataset_reads_keeps_and_does_to_the_process_is_seen(
     dataset_class: type, hint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "SECONDS", 5)
     monkeypatch.setattr(checks, "RAM_BUDGET", 2**29)
     found = check_dataset(dataset_class, described(10**5))
     assert repr(found).startswith(f"not yet: {dataset_class.__name__}: ")
@@ -161,11 +146,7 @@ def test_what_a_dataset_reads_keeps_and_does_to_the_process_is_seen(
     ("dataset_class", "rows", "hint"),
     [
         (wrong.LoadsAtEveryAccess, 2**14, "every access reads the whole file"),  # 32 MiB
-        (
-            wrong.LoadsForTheLastRow,
-            10**5,
-            "of memory: does it load all?",
-        ),  # nobody looks
+        (wrong.LoadsForTheLastRow, 10**5, "of memory: does it load all?"),  # nobody looks
     ],
 )
 def test_what_is_read_is_seen_in_little_data_and_in_all_of_it(
@@ -231,13 +212,11 @@ def test_a_number_is_right_or_the_mistake_is_named(answer: Any, hint: str) -> No
         ("308,281,344 bytes", "B", ""),
         ("308 MB", "MiB", ""),
         (0.287, "B", "0.287 is right in GiB: give it in B"),
-        (308, "MiB", "308 is right in decimal MB: give it in MiB"),
         (0.308, "MiB", "0.308 is right in decimal GB: give it in MiB"),
         (308281344, "MiB", "is right in B: give it in MiB"),
         (308281344 * 8, "B", "is right in bits: give it in B"),
         ("294 MB", "MiB", "is too small"),
         ("many MiB", "MiB", "'many MiB' is a str: give a number"),
-        (np.float32(0.287), "MiB", "right in GiB"),
     ],
 )
 def test_a_number_in_another_unit_is_told_by_its_unit(answer: Any, unit: str, hint: str) -> None:

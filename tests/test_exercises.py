@@ -26,9 +26,8 @@ IN_ORDER = "rows[torch.randperm(len(rows))].split"
 ANSWERS: dict[str, list[tuple[dict[str, str], str]]] = {
     "01_load_everything 1": [
         ({}, ""),
-        ({MAPS: LOADS}, "the first access reads"),
-        ({'(path, mmap_mode="r")': "(path)"}, "the constructor reads 64 MiB"),
-        ({"self.path = path": "self.path, _ = path, np.load(path).sum()"}, "the constructor reads"),
+        ({MAPS: LOADS}, "the first access reads 64 MiB of a file of 64 MiB"),
+        ({'(path, mmap_mode="r")': "(path)"}, "the constructor reads 64 MiB of a file of 64 MiB"),
         ({"self.path =": "self.map = open(path)\n        self.path ="}, "is open after `__init__`"),
         ({"np.array(self.rows[index])": "self.rows[index]"}, "return a copy"),
         ({", int(self.labels[index])": ""}, "a ndarray: return (row, label)"),
@@ -39,9 +38,6 @@ ANSWERS: dict[str, list[tuple[dict[str, str], str]]] = {
     "01_load_everything 2": [
         ({}, ""),
         ({"(row - self.MEAN) /": "row - self.MEAN /"}, "is not (row - MEAN) / STD"),
-        ({"(row - self.MEAN) / self.STD": "row * self.STD + self.MEAN"}, "is not (row - MEAN)"),
-        ({"(row - self.MEAN) / self.STD": "(row - row.mean()) / row.std()"}, "is not (row - MEAN)"),
-        ({"(row - self.MEAN) / self.STD": "row"}, "is as in the file"),
         ({"0.5, 2.0": "0.0, 1.0"}, "is as in the file"),
         ({"return index, (": "return ("}, "a ndarray: return (index, row)"),
         ({"return index, (": "return -1, ("}, "is not (index, row)"),
@@ -54,24 +50,19 @@ ANSWERS: dict[str, list[tuple[dict[str, str], str]]] = {
         ({"4 * 2 * 256": "4 * 256"}, "each worker prepares two"),
         ({"4 * 2 * 256": "4 * 4 * 2 * 256"}, "a uint8 takes one byte"),
         ({"2**20": "10**6"}, "308.281 is right in decimal MB: give it in MiB"),
-        ({"2**20": "2**30"}, "is right in GiB: give it in MiB"),
-        ({" / 2**20": ""}, "is right in B: give it in MiB"),
     ],
     "02_mapped_and_starving 1": [
         ({}, ""),
         ({', "labels": None': ""}, "it pickles to 32.3 KiB after the first access"),
-        ({'"rows": None, ': ""}, "it pickles to 64 MiB after the first access"),
+        ({'"rows": None, ': ""}, "MiB after the first access: leave what is open out of"),
         ({"**self.__dict__": '"path": self.path'}, "no attribute 'length', after pickling"),
         ({'"rows": None, "labels": None': '"rows": None, "path": None'}, "after the first access"),
-        ({MAPS: LOADS}, "the first access reads"),
+        ({MAPS: LOADS}, "the first access reads 64 MiB of a file of 64 MiB"),
         ({"self.labels[index]": "self.labels[index - 1]"}, "that of the row before"),
     ],
     "02_mapped_and_starving 2": [
         ({}, ""),
-        (
-            {"torch.randperm(len(starts))": "torch.arange(len(starts))"},
-            "are neighbours in the",
-        ),
+        ({"torch.randperm(len(starts))": "torch.arange(len(starts))"}, "are neighbours in the"),
         ({"rows = rows[rows < length]": "pass"}, "missing, come twice, or lie beyond the end"),
         ({"rows < length]": "rows < length // 64 * 64]"}, "missing, come twice, or lie beyond"),
         ({".split(batch)": ".split(block)"}, "the batches do not have 64 rows each"),
@@ -80,8 +71,7 @@ ANSWERS: dict[str, list[tuple[dict[str, str], str]]] = {
         ({".split(mix)": ".split(len(starts))"}, "blocks in memory: more than 8"),
         ({"starts = torch": "torch.manual_seed(0)\n    starts = torch"}, "two epochs come in"),
         ({"return batches": "return sum(batches, [])"}, "a list of batches, each a list"),
-        ({"return batches": "..."}, "a list of batches, each a list"),
-        ({"return batches": "while True: ..."}, "timed out: not finished after 5 s"),
+        ({"return batches": "while True: ..."}, "not finished after 5 s: is there a loop"),
     ],
     "02_mapped_and_starving 3": [
         ({}, ""),
@@ -90,7 +80,6 @@ ANSWERS: dict[str, list[tuple[dict[str, str], str]]] = {
         ({"128 / 2": "1"}, "that would be file order"),
         ({"128 / 2": "128 / 4"}, "a row is no page"),
         ({"128 / 2": "128 * 1024"}, "how many times a row is it?"),
-        ({"128 / 2": "'128 / 2'"}, "is a str: give a number"),
     ],
 }
 

@@ -49,21 +49,6 @@ def orphaned(code: str, env: dict[str, str] | None = None) -> Iterator[list[str]
 
 
 @contextmanager
-def a_forked_process() -> Iterator[str]:
-    told, tell = os.pipe()
-    if (pid := os.fork()) == 0:
-        os.close(tell)
-        os.read(told, 1)
-        os._exit(0)
-    try:
-        yield f"process {pid}"
-    finally:
-        os.close(tell)
-        os.close(told)
-        os.waitpid(pid, 0)
-
-
-@contextmanager
 def an_orphan() -> Iterator[str]:
     with orphaned(WAITS) as (pid,):
         yield f"process {pid}"
@@ -94,7 +79,7 @@ def a_cgroup() -> Iterator[str]:
         group.remove()
 
 
-KINDS = [a_forked_process, an_orphan, a_shared_segment, a_temporary_folder, a_cgroup]
+KINDS = [an_orphan, a_shared_segment, a_temporary_folder, a_cgroup]
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="orphans are found through /proc")

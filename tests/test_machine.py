@@ -74,9 +74,7 @@ OLD_KERNEL = "7.4.0 (7.4.0 holds the Stop button's click back until the cell end
     [
         (PYTHON, answer("3.10.14"), "Python", FIX, "the lessons are tested with Python"),
         (PYTHON, answer("3.11.0"), "Python", READY, "3.11.0 on "),
-        (PYTHON, answer("3.13.1"), "Python", READY, "3.13.1"),
         (PYTHON, answer("3.14.0"), "Python", FIX, "3.14.0"),
-        (VERSION, version("ipykernel", "7.3.0"), "ipykernel", READY, "7.3.0"),
         (VERSION, version("ipykernel", "7.4.0"), "ipykernel", FIX, OLD_KERNEL),
         (VERSION, version("ipykernel", "7.4.0"), "ipykernel", FIX, "'ipykernel!=7.4.0,>=7.0'"),
         (VERSION, version("ipykernel", "7.4.1"), "ipykernel", READY, "7.4.1"),
@@ -113,11 +111,7 @@ def test_what_a_machine_has_is_ready_noted_or_to_be_fixed(
     ],
 )
 def test_the_start_method_is_told_and_not_set(
-    monkeypatch: pytest.MonkeyPatch,
-    methods: list[str],
-    chosen: str | None,
-    state: State,
-    said: str,
+    monkeypatch: pytest.MonkeyPatch, methods: list[str], chosen: str | None, state: State, said: str
 ) -> None:
     def get(*, allow_none: bool) -> str | None:
         assert allow_none, "asked without it, Python would fix the method for good"

@@ -1,21 +1,15 @@
 import itertools
 import mmap
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ballast import FORK, MIB, Child
+from ballast import MIB, Child
 
 from helpers.memory import MemoryBackend, MemoryMeter, MemoryReading, measure_name
 
 BALLAST = 200 * MIB
-
-
-@pytest.fixture
-def child() -> Iterator[Child]:
-    with Child() as child:
-        yield child
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +39,7 @@ for page in range(0, len(mapped), {mmap.PAGESIZE}): mapped[page]
 # One thread: a forked worker must not wait for threads that only its parent has.
 IMPORT_TORCH = "import torch; torch.set_num_threads(1); torch.ones(9).share_memory_()"
 SHARE = f"shared = torch.ones({BALLAST} // 4).share_memory_()"
-FORK_TWO_READERS = FORK + "for _ in range(2): fork(lambda: shared.sum())"
+FORK_TWO_READERS = "for _ in range(2): fork(lambda: shared.sum())"
 
 
 @pytest.mark.parametrize("way", ["exact", "read"])
@@ -91,8 +85,7 @@ def test_a_shared_tensor_shows_as_shared_and_readers_do_not_multiply_it(child: C
 
 
 def test_memory_that_a_corrected_look_sees_grow_is_the_workers_own(child: Child) -> None:
-    child.do(FORK + TAKE)
-    child.do("fork(lambda: None)")
+    child.do(TAKE + "\nfork(lambda: None)")
     with MemoryMeter(child.pid, clock=lambda: 0.0) as sampler:
         before = sampler.exact()
         child.do(TAKE.replace("ballast", "more"))
@@ -131,10 +124,7 @@ def test_a_tree_that_has_ended_is_empty_and_no_error(child: Child, measure: Memo
 @pytest.mark.parametrize("measure", ["proc", "psutil"])
 def test_pids_of_a_cgroup_replace_the_search(child: Child, measure: MemoryBackend) -> None:
     listed: list[int] = []
-    with (
-        Child() as other,
-        MemoryMeter(child.pid, backend=measure, pids=lambda: listed) as sampler,
-    ):
+    with Child() as other, MemoryMeter(child.pid, backend=measure, pids=lambda: listed) as sampler:
         for now in ([], [other.pid], [child.pid, other.pid], [child.pid]):
             listed[:] = now
             assert {process.pid for process in sampler.read().processes} == set(now)
@@ -144,7 +134,7 @@ def test_pids_of_a_cgroup_replace_the_search(child: Child, measure: MemoryBacken
 def test_exact_looks_cost_one_percent_of_a_core_and_come_four_times_a_second_at_most(
     child: Child, cost: float, pause: float
 ) -> None:
-    child.do(FORK + "fork(lambda: None)")
+    child.do("fork(lambda: None)")
     now, cpu = [0.0], itertools.count()  # the second is read at a look's start and its end
     with MemoryMeter(
         child.pid, clock=lambda: now[0], cpu_clock=lambda: cost * next(cpu)

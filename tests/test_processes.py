@@ -95,11 +95,6 @@ def test_a_process_outside_the_session_is_known_by_its_mark_and_by_its_adopter(
     assert members(family.pid, adopter=os.getpid()) >= everybody
 
 
-def test_a_listed_process_is_ended_in_whatever_session_it_is(family: Family) -> None:
-    assert end(family.pid, listed=lambda: [family.stranger])
-    assert not is_running(family.stranger)
-
-
 def test_a_process_that_cannot_be_ended_is_waited_for_also_when_it_is_on_no_list_any_more(
     family: Family, monkeypatch: pytest.MonkeyPatch
 ) -> None:

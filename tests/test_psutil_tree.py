@@ -1,68 +1,15 @@
 import ctypes
 import errno
-import os
-import signal
 import struct
-import subprocess
 import sys
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import psutil
 import pytest
-from ballast import FORK, MIB, Child
+from ballast import MIB, Child
 
-from helpers.memory import MemoryMeter, MemoryReading, measure_name
-
-
-@pytest.fixture
-def child() -> Iterator[Child]:
-    with Child() as child:
-        child.do(FORK)
-        yield child
-
-
-@pytest.fixture
-def sampler(child: Child) -> Iterator[MemoryMeter]:
-    with MemoryMeter(child.pid, backend="psutil") as sampler:
-        yield sampler
-
-
-def pids(reading: MemoryReading) -> list[int]:
-    return [process.pid for process in reading.processes]
-
-
-def test_nothing_outside_the_standard_library_is_imported_where_there_is_a_proc() -> None:
-    code = (
-        "import sys; from helpers.memory import MemoryMeter, measure_name; import os\n"
-        "MemoryMeter(os.getpid()).read(); measure_name()\n"
-        "print(*{'psutil', 'numpy', 'torch'} & sys.modules.keys())"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""
-
-
-def test_workers_are_found_and_an_ended_one_is_left_out(child: Child, sampler: MemoryMeter) -> None:
-    child.do("fork(lambda: None); fork(lambda: None)")
-    assert len(pids(sampler.read())) == 3
-    child.do("os.kill(workers[0], signal.SIGKILL)")
-    child.do("os.waitid(os.P_PID, workers[0], os.WEXITED | os.WNOWAIT)")
-    assert len(pids(sampler.read())) == 2  # a zombie holds nothing
-    child.do("end_workers()")
-    assert pids(sampler.read()) == [child.pid]
-
-
-def test_workers_whose_parent_was_killed_stay_in_the_tree(
-    child: Child, sampler: MemoryMeter
-) -> None:
-    child.do("fork(lambda: None)")
-    main, worker = pids(sampler.read())
-    assert main == child.pid
-    child.kill()
-    assert pids(sampler.read()) == [worker]
-    os.kill(worker, signal.SIGKILL)
-
+from helpers.memory import MemoryMeter, measure_name
 
 RSS, USS, PRIVATE = 100 * MIB, 90 * MIB, 30 * MIB  # most of the USS is a mapped file
 
@@ -132,7 +79,7 @@ def test_the_best_figure_that_a_system_tells_is_shown_and_named(
     pretend(monkeypatch, platform, library)
     with MemoryMeter(child.pid, backend="psutil") as sampler:
         reading = sampler.read()
-    assert pids(reading) == [child.pid]
+    assert [process.pid for process in reading.processes] == [child.pid]
     assert reading.exact is (name != "RSS")
     assert reading.anonymous_bytes == anonymous
     assert reading.file_bytes == max(RSS - anonymous, 0)

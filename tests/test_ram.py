@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -25,7 +26,7 @@ def proc(tmp_path: Path) -> Path:
     return folder
 
 
-def set_groups(proc: Path, line: str, mount: str = "/ {} rw - cgroup2 cgroup2 rw") -> Path:
+def set_groups(proc: Path, line: str, mount: str) -> Path:
     """Stand in a cgroup, and return the folder that its hierarchy is mounted on."""
     top = proc.parent / "cgroup"
     (proc / "self" / "cgroup").write_text(f"5:devices:/\n{line}\n")
@@ -49,48 +50,41 @@ def test_without_a_limit_the_ram_is_the_machines(proc: Path) -> None:
     assert swap_bytes(str(proc)) == 2 * MIB
 
 
-def test_a_limit_of_version_2_is_the_ram_and_page_cache_counts_as_free(proc: Path) -> None:
-    top = set_groups(proc, "0::/user.slice/job")
-    stat = f"anon 1\ninactive_file {200 * MIB}\nactive_file {100 * MIB}\n"
-    write_group(top / "user.slice/job", 2, str(2 * GIB), GIB, stat)
-    assert machine_ram_bytes(str(proc)) == 2 * GIB
+V1, V2 = "/ {} rw - cgroup cgroup rw,memory", "/ {} rw - cgroup2 cgroup2 rw"
+NO_LIMIT_IN_V1 = "9223372036854771712"
+CACHE = f"anon 1\ninactive_file {200 * MIB}\nactive_file {100 * MIB}\n"
+TOTALS = f"inactive_file 7\ntotal_inactive_file {MIB}\ntotal_active_file {MIB}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "mount", "groups", "ram", "available"),
+    [
+        ("0::/a/b", V2, [("a/b", 2, f"{2 * GIB}", GIB, CACHE)], 2 * GIB, GIB + 300 * MIB),
+        (
+            "0::/a/b",
+            V2,  # the lowest limit above us counts
+            [("a/b", 2, "max", GIB, ""), ("a", 2, f"{4 * GIB}", 3 * GIB, "inactive_file 0\n")],
+            *(4 * GIB, GIB),
+        ),
+        ("0::/a", V2, [("a", 2, f"{GIB}", GIB + MIB, "")], GIB, 0),  # over its limit
+        (
+            "4:memory:/docker/ab12",
+            V1.replace("/", "/docker/ab12", 1),  # as seen from inside a container
+            [("", 1, f"{GIB}", 512 * MIB, TOTALS)],
+            *(GIB, 514 * MIB),
+        ),
+        ("4:memory:/a", V1, [("a", 1, NO_LIMIT_IN_V1, 512 * MIB, "")], 8 * GIB, 6 * GIB),
+        ("2:cpu:/a", V1.replace("memory", "cpu"), [("a", 1, f"{MIB}", 0, "")], 8 * GIB, 6 * GIB),
+    ],
+)
+def test_the_lowest_limit_on_memory_is_the_ram_and_page_cache_counts_as_free(
+    proc: Path, line: str, mount: str, groups: Any, ram: int, available: int
+) -> None:
+    top = set_groups(proc, line, mount)
+    for inside, *told in groups:
+        write_group(top / inside, *told)
+    assert (machine_ram_bytes(str(proc)), available_ram_bytes(str(proc))) == (ram, available)
     assert physical_ram_bytes(str(proc)) == 8 * GIB
-    assert available_ram_bytes(str(proc)) == GIB + 300 * MIB
-
-
-def test_the_lowest_limit_above_us_counts(proc: Path) -> None:
-    top = set_groups(proc, "0::/user.slice/job")
-    write_group(top / "user.slice/job", 2, "max", GIB, "")
-    write_group(top / "user.slice", 2, str(4 * GIB), 3 * GIB, "inactive_file 0\n")
-    assert machine_ram_bytes(str(proc)) == 4 * GIB
-    assert available_ram_bytes(str(proc)) == GIB
-
-
-def test_a_limit_of_version_1_counts_as_seen_from_inside_a_container(proc: Path) -> None:
-    top = set_groups(proc, "4:memory:/docker/ab12", "/docker/ab12 {} rw - cgroup cgroup rw,memory")
-    stat = f"inactive_file 7\ntotal_inactive_file {MIB}\ntotal_active_file {MIB}\n"
-    write_group(top, 1, str(GIB), 512 * MIB, stat)
-    assert machine_ram_bytes(str(proc)) == GIB
-    assert available_ram_bytes(str(proc)) == 514 * MIB
-
-
-def test_no_limit_in_version_1_is_a_huge_number_that_changes_nothing(proc: Path) -> None:
-    top = set_groups(proc, "4:memory:/job", "/ {} rw - cgroup cgroup rw,memory")
-    write_group(top / "job", 1, "9223372036854771712", 512 * MIB, "")
-    assert machine_ram_bytes(str(proc)) == 8 * GIB
-    assert available_ram_bytes(str(proc)) == 6 * GIB
-
-
-def test_a_group_over_its_limit_has_nothing_available(proc: Path) -> None:
-    top = set_groups(proc, "0::/job")
-    write_group(top / "job", 2, str(GIB), GIB + MIB, "")
-    assert available_ram_bytes(str(proc)) == 0
-
-
-def test_other_controllers_set_no_limit(proc: Path) -> None:
-    top = set_groups(proc, "2:cpu:/job", "/ {} rw - cgroup cgroup rw,cpu")
-    write_group(top / "job", 1, str(MIB), 0, "")
-    assert machine_ram_bytes(str(proc)) == 8 * GIB
 
 
 def test_without_proc_psutil_tells(tmp_path: Path) -> None:

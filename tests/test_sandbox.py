@@ -20,7 +20,6 @@ from helpers.system.processes import kill
 
 @pytest.fixture
 def pool() -> Iterator[WarmPool]:
-    """A pool of our own."""
     pool = WarmPool()
     yield pool
     pool.clear()

@@ -246,7 +246,11 @@ def test_another_parent_means_that_the_caller_has_died(monkeypatch: pytest.Monke
 
 
 def test_the_watcher_is_light() -> None:
-    """It stands beside every experiment: no numpy, no torch, and little memory of its own."""
-    code = "import helpers.running.watcher, sys; print({'numpy', 'torch'} & sys.modules.keys())"
+    """It stands beside every experiment: where there is a /proc, only Python's own modules."""
+    code = (
+        "import helpers.running.watcher, os, sys; from helpers import memory\n"
+        "memory.MemoryMeter(os.getpid()).read(); memory.measure_name()\n"
+        "print({'psutil', 'numpy', 'torch'} & sys.modules.keys())"
+    )
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     assert subprocess.check_output([sys.executable, "-c", code], env=env, text=True) == "set()\n"

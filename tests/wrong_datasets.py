@@ -78,7 +78,6 @@ CopiesAsMemmap = _but("CopiesAsMemmap", __getitem__=lambda self, i: self.view(i)
 CountsValues = _but("CountsValues", __len__=lambda self: 8 * 64)
 CountsInFloat = _but("CountsInFloat", __len__=lambda self: float(self.length))
 CountsBelowZero = _but("CountsBelowZero", __len__=lambda self: -1)
-KnowsItsLength = _but("KnowsItsLength", __len__=lambda self: 40)
 StubLength = _but("StubLength", __len__=lambda self: ...)
 HasNoLength = _but("HasNoLength", Dataset, __init__=Right.__init__, __getitem__=Right.__getitem__)
 HasNoRows = _but("HasNoRows", Dataset, __init__=Right.__init__, __len__=Right.__len__)
@@ -96,11 +95,6 @@ SameRow = _but("SameRow", view=lambda self, i: Right.view(self, 0))
 Scaled = _but("Scaled", __getitem__=lambda self, i: np.array(self.view(i)) / 2)
 Doubles = _but("Doubles", __getitem__=lambda self, i: np.array(self.view(i), np.float64))
 Flattens = _but("Flattens", __getitem__=lambda self, i: np.array(self.view(i)).ravel())
-
-
-class RaisesAnother(Right):
-    def __getitem__(self, index: int) -> Any:
-        return self.no_such_name[index]  # type: ignore[attr-defined]
 
 
 class ReadsNext(Right):
@@ -127,15 +121,6 @@ OpensMapAsArray = _also("OpensMapAsArray", "map", lambda path: np.asarray(_map(p
 OpensHdf5 = _also("OpensHdf5", "file", lambda path: h5py.File(path.with_suffix(".h5")))
 
 
-class OpensFile(Right):
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.file = path.open("rb")
-
-    def __del__(self) -> None:
-        self.file.close()
-
-
 class OpensBesideItself(Right):
     handle: ClassVar[Any] = None
 
@@ -144,12 +129,8 @@ class OpensBesideItself(Right):
         OpensBesideItself.handle = _map(path)
 
 
-KeepsMapInPickle = _but("KeepsMapInPickle", __getstate__=lambda self: self.__dict__)
 KeepsValuesInPickle = _also("KeepsValuesInPickle", "values", lambda path: np.load(path).tolist())
 KeepsHdf5InPickle = _but("KeepsHdf5InPickle", ReadsHdf5, __getstate__=lambda self: self.__dict__)
-ForgetsItsLength = _but(
-    "ForgetsItsLength", __getstate__=lambda self: {"path": self.path, "map": None}
-)
 
 
 class EmptiesItself(Right):
@@ -232,12 +213,10 @@ AllLabels = _labels("AllLabels", lambda self, i: WithLabels.label(self, slice(No
 LabelsFirst = _but(
     "LabelsFirst", WithLabels, __getitem__=lambda self, i: WithLabels.__getitem__(self, i)[::-1]
 )
-RowsAlone = _but("RowsAlone", __getitem__=lambda self, i: np.array(self.view(i)))
 
 # What they read, keep or do to the process
 
 LoadsAtEveryAccess = _but("LoadsAtEveryAccess", view=lambda self, i: np.load(self.path)[i])
-LoadsToCount = _also("LoadsToCount", "length", lambda path: len(np.load(path)))
 ComputesThroughTheMap = _also("ComputesThroughTheMap", "largest", lambda path: _map(path).max())
 
 
@@ -268,12 +247,6 @@ class KeepsRows(Right):
     def __getitem__(self, index: int) -> Any:
         self.kept.append(np.array(self.view(index)))
         return self.kept[-1].copy()
-
-
-class NeverEnds(Right):
-    def __len__(self) -> int:
-        while True:
-            pass
 
 
 Leaves = _but("Leaves", __getitem__=lambda self, i: os._exit(0))
