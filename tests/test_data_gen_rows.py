@@ -106,15 +106,10 @@ def test_indices_that_no_row_has_are_named(
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"count": 0}, "0 rows"),
-        ({"count": BIG + 1}, "4294967297 rows"),
-        ({"row_shape": ()}, "is empty"),
-        ({"row_shape": (4, 0)}, "is empty"),
-        ({"row_shape": (7,)}, "has 7 values"),
-        ({"row_shape": (1 << 23,)}, "has 8388608 values"),
-        ({"seed": -1}, "seed -1"),
-        ({"classes": 1}, "1 classes"),
-        ({"order": "random"}, "'random'"),
+        *(({"count": 0}, "0 rows"), ({"count": BIG + 1}, "4294967297 rows")),
+        *(({"row_shape": ()}, "is empty"), ({"row_shape": (4, 0)}, "is empty")),
+        *(({"row_shape": (size,)}, f"has {size} values") for size in (7, 1 << 23)),
+        *(({"seed": -1}, "seed -1"), ({"classes": 1}, "1 classes"), ({"order": "ra"}, "'ra'")),
     ],
 )
 def test_a_recipe_that_cannot_be_made_says_why(changes: dict[str, Any], message: str) -> None:

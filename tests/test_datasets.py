@@ -55,12 +55,8 @@ def open_any(path: Path, name: str = "rows") -> FileDataset:
     return NpyDataset(path) if path.suffix == ".npy" else Hdf5Dataset(path, name)
 
 
-def rows_of(data: GeneratedData) -> FileDataset:
-    return open_any(data.rows_path)
-
-
 def labelled(data: GeneratedData) -> Labelled:
-    return Labelled(rows_of(data), open_any(data.labels_path, "labels"))
+    return Labelled(open_any(data.rows_path), open_any(data.labels_path, "labels"))
 
 
 def is_open(path: Path) -> bool:
@@ -122,7 +118,7 @@ def test_a_batch_comes_in_the_order_asked_with_repeats_and_may_be_empty(
 ) -> None:
     wanted = [5, 2999, 0, 5, 64, 63, 65, 5, 1500, -1, -ROWS]
     from_start = [index % ROWS for index in wanted]
-    rows = rows_of(data)
+    rows = open_any(data.rows_path)
     assert data.count_wrong(rows[wanted], from_start) == 0
     assert data.count_wrong(torch.stack(rows.__getitems__(wanted)), from_start) == 0
     assert rows[[]].shape == (0, *data.row_shape)
@@ -138,7 +134,7 @@ def pairs(folder: Path) -> Labelled:
     "kind",
     [
         *(list, tuple, np.array, torch.tensor),
-        *(partial(np.array, dtype=kind) for kind in ("i1", "u1", "u2", "i4", "u8")),
+        *(partial(np.array, dtype=kind) for kind in ("i1", "u2", "u8")),
         lambda numbers: [np.uint8(numbers[0]), *map(np.int64, numbers[1:])],
     ],
 )
@@ -197,7 +193,7 @@ def test_other_layouts_of_hdf5_are_read_too(how: str, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs the maps of a process")
 def test_a_dataset_that_is_forgotten_closes_its_file(data: GeneratedData) -> None:
-    rows = rows_of(data)
+    rows = open_any(data.rows_path)
     assert not is_open(data.rows_path)
     rows[0]
     assert is_open(data.rows_path)
@@ -208,7 +204,7 @@ def test_a_dataset_that_is_forgotten_closes_its_file(data: GeneratedData) -> Non
 def test_a_process_that_inherits_an_open_file_closes_it_and_opens_its_own(
     data: GeneratedData, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = rows_of(data)
+    rows = open_any(data.rows_path)
     rows[0]
     inherited: Any = rows._rows
     monkeypatch.setattr(os, "getpid", lambda: -1)
@@ -216,15 +212,6 @@ def test_a_process_that_inherits_an_open_file_closes_it_and_opens_its_own(
     assert rows._rows is not inherited
     mapped = isinstance(inherited, MappedRows)
     assert inherited._map.closed if mapped else not inherited._closing.alive
-
-
-def write_large(path: Path, layout: dict[str, Any]) -> None:
-    """Write 128 MiB of rows of 16 KiB."""
-    with h5py.File(path, "w") as hdf5:
-        hdf5["odd"] = np.zeros(3, np.uint8)  # what follows lies at an odd place
-        rows = hdf5.create_dataset("rows", (8192, 4096), "float32", **layout)
-        for first in range(0, 8192, 64):
-            rows[first : first + 64] = np.random.default_rng(first).random((64, 4096), np.float32)
 
 
 READS_AN_EPOCH = """
@@ -256,7 +243,11 @@ print(most - before)
 def test_an_epoch_takes_a_few_batches_of_memory(
     layout: dict[str, Any], limit: int, tmp_path: Path
 ) -> None:
-    write_large(path := tmp_path / "rows.h5", layout)
+    with h5py.File(path := tmp_path / "rows.h5", "w") as hdf5:
+        hdf5["odd"] = np.zeros(3, np.uint8)  # what follows lies at an odd place
+        rows = hdf5.create_dataset("rows", (8192, 4096), "float32", **layout)  # 128 MiB
+        for first in range(0, 8192, 64):
+            rows[first : first + 64] = np.random.default_rng(first).random((64, 4096), np.float32)
     assert layout or (open_hdf5(path, "rows").offset or 0) % 4 > 0
     command = [sys.executable, "-c", READS_AN_EPOCH, str(path)]
     output = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=120)
@@ -267,7 +258,7 @@ def test_a_worker_makes_large_batches_where_the_loop_can_have_them(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else its heap grows: a batch that was freed leaves holes that the next does not fit into."""
-    rows = rows_of(make(folder, "npy, rows above a page"))
+    rows = open_any(make(folder, "npy, rows above a page").rows_path)
     few, many = list(range(10)), list(range(300)) * (1 + (1 << 20) // (300 * rows[0].nbytes))
     assert not rows[many].untyped_storage().is_shared()
     monkeypatch.setattr(datasets, "get_worker_info", lambda: "a worker")
@@ -281,7 +272,7 @@ def test_rows_above_a_page_are_announced_in_the_files_order(
     size: str, announced: list[int], folder: Path
 ) -> None:
     data = make(folder, f"npy, rows {size} a page")
-    rows = rows_of(data)
+    rows = open_any(data.rows_path)
     rows[0]
     mapped: Any = rows._rows
     mapped._map = Mock()
@@ -300,12 +291,12 @@ def test_rows_are_right_where_the_system_takes_no_advice(
 ) -> None:
     monkeypatch.delattr(mmap, "MADV_WILLNEED")
     data = make(folder, "npy, rows above a page")
-    assert data.count_wrong(rows_of(data)[[9, 3]], [9, 3]) == 0
+    assert data.count_wrong(open_any(data.rows_path)[[9, 3]], [9, 3]) == 0
 
 
 def test_a_chunk_is_read_in_one_call_in_the_files_order(folder: Path) -> None:
     data = make(folder, "gzip")
-    rows = rows_of(data)
+    rows = open_any(data.rows_path)
     rows[0]
     opened: Any = rows._rows
     opened._read = Mock(side_effect=opened._read)
@@ -366,9 +357,3 @@ def test_a_filter_that_only_another_process_has_loaded_is_named(tmp_path: Path) 
     error = OSError("can't open directory (/usr/local/lib/plugin)")
     assert "`import hdf5plugin` in the module that defines the dataset" in reading_advice(error)
     assert reading_advice(OSError("read failed")) == "check the disk, or write the file again"
-
-
-def test_labels_of_another_length_are_named(pairs: Labelled, tmp_path: Path) -> None:
-    np.save(tmp_path / "labels.npy", np.zeros(2999, np.int64))
-    with pytest.raises(ValueError, match=r"3,000 rows, and .*labels.npy 2,999 labels: pass the"):
-        Labelled(pairs.rows, NpyDataset(tmp_path / "labels.npy"))

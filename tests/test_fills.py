@@ -110,9 +110,7 @@ def test_threads_that_read_past_the_cache_never_share_a_bounce_buffer(
     column, read = open_npy(tmp_path / "x.npy"), raw_files._read_pages
     if not find_source(column, 1, past_cache=True).past_cache:
         pytest.skip("this file system has a page cache only")
-    in_use: set[int] = set()
-    shared: list[int] = []
-    begun: list[int] = []
+    in_use, shared, begun = set[int](), list[int](), list[int]()
     next_fill, lock = threading.Event(), threading.Lock()
 
     def note(file: Any, bounce: Any, offset: int, into: Any) -> None:
@@ -138,6 +136,4 @@ def test_threads_that_read_past_the_cache_never_share_a_bounce_buffer(
 def test_room_is_aligned_and_of_the_shape_of_the_rows(column: Column) -> None:
     for count in range(1, 5):
         room = make_buffer(column, count)
-        assert room.shape == (count, 4)
-        assert room.dtype == column.dtype
-        assert room.ctypes.data % 64 == 0
+        assert (room.shape, room.dtype, room.ctypes.data % 64) == ((count, 4), column.dtype, 0)

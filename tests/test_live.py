@@ -36,8 +36,7 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 class Clock:
     """A clock that goes on only when it is told to."""
 
-    def __init__(self) -> None:
-        self.now = 100.0
+    now = 100.0
 
     def __call__(self) -> float:
         return self.now
@@ -111,14 +110,13 @@ def test_an_unknown_view_is_named_with_those_that_exist(monkeypatch: pytest.Monk
         choose_view("a title", GIB, "watcher")
 
 
-def test_a_line_is_cut_where_it_would_wrap(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_gets_one_line_that_rewrites_itself_cut_where_it_would_wrap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     stream = io.StringIO()
     LineView("a loop", GIB, stream=stream).update([snapshot(2)])
     assert stream.getvalue() == "\ra loop: 2 s, 210 Mi"
-
-
-def test_a_terminal_gets_one_line_that_rewrites_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
     stream, clock = io.StringIO(), Clock()
     view = LineView("a loop", GIB, stream=stream, clock=clock)
@@ -233,6 +231,7 @@ def test_a_notebook_shows_two_frames_a_second_and_fewer_where_drawing_is_slow(
         view.update([snapshot(0.1 * n) for n in range(step + 1)])
         clock.now += 0.1
     assert len(shown.frames) == len(set(shown.frames)) == frames
+    assert "interrupt the notebook (press I twice)" in shown.outputs[1]["text/html"]  # no widgets
 
 
 def test_the_finished_figure_takes_the_place_of_the_frames_and_no_widget_is_left(
@@ -246,12 +245,6 @@ def test_the_finished_figure_takes_the_place_of_the_frames_and_no_widget_is_left
     assert RECORD_TYPE in figure
     assert "image/png" not in figure
     assert button == {"text/plain": "", "text/html": ""}
-
-
-def test_a_run_that_ended_before_the_first_frame_is_shown_once(shown: FrontEnd) -> None:
-    NotebookView("a loop", GIB, "watcher").finish(killed_run())
-    (figure,) = shown.outputs
-    assert "killed" in figure["text/html"]
 
 
 @pytest.mark.parametrize("version", ["6.29.5", "7.0.0", "7.3.0", "7.4.0", "8.0.0", None])
@@ -268,12 +261,6 @@ def test_pressing_the_button_asks_to_stop_and_it_says_where_its_click_would_come
     button.click()
     assert view.stop_requested()
     assert button.disabled
-
-
-def test_without_widgets_the_view_says_how_to_stop(shown: FrontEnd) -> None:
-    view = NotebookView("a loop", GIB, "watcher", widgets=False)
-    view.update([snapshot(0)])
-    assert "interrupt the notebook (press I twice)" in shown.outputs[1]["text/html"]
 
 
 def test_only_axes_that_grow_cost_a_new_background() -> None:
@@ -319,7 +306,8 @@ def test_a_run_just_drawn_by_its_view_is_words_in_the_same_cell_and_a_figure_in_
 ) -> None:
     monkeypatch.setattr(front_end, "execution_count", lambda: 7)
     run, other = finished_run(), finished_run()
-    NotebookView("a loop", GIB, "watcher").finish(run)
+    NotebookView("a loop", GIB, "watcher").finish(run)  # before its first frame: it is shown once
+    assert ["text/html" in output for output in shown.outputs] == [True]
     assert "text/html" not in live.mimebundle(run)
     assert RECORD_TYPE in live.mimebundle(run)
     assert "text/html" in live.mimebundle(other)

@@ -37,7 +37,6 @@ def test_the_labels_of_a_part_are_held_to_a_full_shuffle_of_all_rows() -> None:
 @pytest.mark.parametrize(
     ("mixing", "measured", "full_shuffle"),
     [
-        (distinct_labels([0, 0, 1, 1, 2, 2], 2), 1, 1.8),
         (distinct_labels([0, 1, 1, 2, 2, 0], 2), 2, 1.8),
         (distinct_labels([0, 0, 1], 2), 1, (5 / 3 + 1) / 2),  # the last batch has one row
         (distinct_labels([0, 0], 2, of=[2, 1, 0, 2, 1, 0]), 1, 1.8),

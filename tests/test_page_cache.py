@@ -6,6 +6,7 @@ import platform
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
@@ -49,6 +50,8 @@ def test_a_file_just_written_is_cached_whole_and_dropped_whole(file: Path) -> No
     assert eviction == Eviction(file, SIZE, SIZE, 0)
     assert repr(eviction) == "features.npy: 8 MiB cached, 0 B stayed"
     assert [resident_bytes(file) for _ in range(3)] == [0, 0, 0], "asking fetches no page"
+    os.truncate(file, 0)
+    assert evict(file) == Eviction(file, 0, 0, 0)
 
 
 @pytest.mark.parametrize("window", [1 << 28, MIB])
@@ -61,12 +64,6 @@ def test_only_the_pages_that_were_read_are_resident(
     read_only(file, 1, SIZE - 1)
     assert 0 < (resident_bytes(file) or 0) < SIZE // 2
     assert resident_bytes(file, at_most_bytes=MIB) == 0
-
-
-def test_an_empty_file_has_nothing_to_drop(tmp_path: Path) -> None:
-    empty = tmp_path / "empty.npy"
-    empty.touch()
-    assert evict(empty) == Eviction(empty, 0, 0, 0)
 
 
 def test_pages_that_a_process_maps_stay_and_the_record_says_why(file: Path) -> None:
@@ -166,11 +163,7 @@ def test_on_windows_the_file_is_opened_without_buffers_once(
     ids=["missing", "folder", "pipe", "loop", "link to nothing"],
 )
 def test_what_is_no_file_is_told_without_waiting_for_it(
-    tmp_path: Path,
-    ask: Callable[[Path], object],
-    make: Callable[[Path], object],
-    error: type[OSError],
-    message: str,
+    tmp_path: Path, ask: Any, make: Any, error: type[OSError], message: str
 ) -> None:
     make(tmp_path / "rows.npy")
     with pytest.raises(error, match=message):

@@ -307,7 +307,7 @@ def test_small_ranges_of_rows_in_one_piece_are_announced_where_they_lie(
     assert found == [(values[start:stop].tobytes(), 3) for start, stop in ranges]
 
 
-@pytest.mark.parametrize("layout", ["contiguous", "chunked", "gzip", "lzf"])
+@pytest.mark.parametrize("layout", ["contiguous", "chunked", "lzf"])
 def test_chunks_and_what_is_read_past_the_page_cache_are_not_announced(
     layout: str, tmp_path: Path, asked: list[tuple[int, ...]]
 ) -> None:

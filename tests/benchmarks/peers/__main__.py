@@ -22,10 +22,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", default="", help="names, or beginnings of names: ours,zarr")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--rows", type=int, default=1_000_000, help="of 512 B, warm and cold")
-    parser.add_argument("--large", type=int, default=131_072, help="rows of 16 KiB, memory limited")
     parser.add_argument("--cases", default="warm,cold,limited")
     parser.add_argument("--workers", default="0,2")
-    parser.add_argument("--seconds", type=float, default=15.0, help="most of one epoch")
     parser.add_argument("--folder", type=lambda name: Path(name).absolute(), default="build/peers")
     return parser.parse_args(arguments)
 
@@ -52,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _plans(given: argparse.Namespace) -> Iterator[Plan]:
     """Yield a plan for the small rows and one for the large, as far as their cases are wanted."""
-    small, large = Recipe(given.rows, order="sorted"), Recipe(given.large, (64, 64), order="sorted")
+    small, large = Recipe(given.rows, order="sorted"), Recipe(131_072, (64, 64), order="sorted")
     contestants = _choose(given.only)
     given.folder.mkdir(parents=True, exist_ok=True)
     for name, recipe, kinds in (("features", small, "warm cold"), ("limited", large, "limited")):
@@ -61,7 +59,7 @@ def _plans(given: argparse.Namespace) -> Iterator[Plan]:
         folders = given.folder / name, given.folder / "environments"
         limit = recipe.nbytes // 4 if name == "limited" else 0
         if cases:
-            yield Plan(contestants, cases, recipe, *folders, given.rounds, given.seconds, limit)
+            yield Plan(contestants, cases, recipe, *folders, given.rounds, limit)
 
 
 def _choose(only: str) -> tuple[Contestant, ...]:
@@ -69,9 +67,8 @@ def _choose(only: str) -> tuple[Contestant, ...]:
     everybody = read_everybody()
     readers = [one for one in everybody if one.name.startswith(tuple(only.split(",")))]
     if not readers:
-        raise SystemExit(
-            f"--only {only} matches nobody: {', '.join(one.name for one in everybody)}"
-        )
+        names = ", ".join(one.name for one in everybody)
+        raise SystemExit(f"--only {only} matches nobody: {names}")
     stores = {"npy", *(one.store for one in readers)}
     limits = [one for one in everybody if one.group == "limit" and one.store in stores]
     return (*limits, *(one for one in readers if one not in limits))

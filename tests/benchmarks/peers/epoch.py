@@ -25,7 +25,6 @@ from .records import Contestant, Proof, Source, Timing
 
 _PAGE_VALUES = 1024
 _FINGERPRINT = 4  # values of a row: two rows that agree in all of these are refused
-_PARTS = 100  # of the file, in which its order is measured more finely than by labels
 
 
 def measure(
@@ -110,14 +109,14 @@ def _fingerprints(rows: NDArray[np.float32]) -> NDArray[np.bytes_]:
 def _judge(
     order: NDArray[np.int64], source: Source, whole: bool, wrong_rows: int, wrong_labels: int
 ) -> Proof:
-    count, size, every = source.recipe.count, source.batch_size, np.arange(source.recipe.count)
+    count, size = source.recipe.count, source.batch_size
     repeated = len(order) - len(np.unique(order))
     left = count - (len(order) - repeated) - wrong_rows
     dropped = size * max(1, source.workers)  # each worker may leave out a last, smaller batch
     faults = wrong_rows, wrong_labels, repeated, left if whole and left >= dropped else 0
     # A smaller batch at the end is left out, as some readers do: so all are held to one number.
     kept = order[: len(order) // size * size or len(order)] if len(order) else np.zeros(size, int)
-    labels = distinct_labels(source.recipe.labels(kept), size, of=source.recipe.labels(every))
-    parts = distinct_labels(kept * _PARTS // count, size, of=every * _PARTS // count)
-    mixing = labels.measured, labels.full_shuffle, parts.measured, parts.full_shuffle
-    return Proof(len(order) + wrong_rows, whole, *faults, *mixing)
+    labels = distinct_labels(
+        source.recipe.labels(kept), size, of=source.recipe.labels(range(count))
+    )
+    return Proof(len(order) + wrong_rows, whole, *faults, labels.measured, labels.full_shuffle)

@@ -19,7 +19,7 @@ from .records import Case, Contestant, Measurement, Source
 _CHUNK_BYTES = 1 << 18  # of compressed HDF5: 512 rows of 512 bytes
 _READ_BYTES = 8 << 20
 _TINY_ROWS = 2048  # read by each process first
-_MAKING, _GRACE = 3600.0, 180.0  # seconds for a store; over what is measured: imports, opening
+_EPOCH, _MAKING, _GRACE = 15.0, 3600.0, 180.0  # seconds: at most of one epoch; a store; imports
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,6 @@ class Plan:
     folder: Path  # of the data
     environments: Path
     rounds: int = 3
-    seconds: float = 15.0  # the most that is measured of one epoch
     limit_bytes: int = 0  # of memory; 0: none
 
 
@@ -71,8 +70,8 @@ def _measure(
     whole, tiny = (replace(source, workers=empty.case.workers) for source in sources)
     try:
         set_cache(whole.folder, warm=empty.case.cache == "warm")
-        asked = one, whole, tiny, plan.seconds, empty.round == 1
-        patience, limit = 2 * plan.seconds + _GRACE, plan.limit_bytes
+        asked = one, whole, tiny, _EPOCH, empty.round == 1
+        patience, limit = 2 * _EPOCH + _GRACE, plan.limit_bytes
         found = in_child(measure, *asked, seconds=patience, python=python, limit_bytes=limit)
         measured = replace(empty, timing=found[0], proof=found[1])
     except (CannotRunError, OSError) as error:

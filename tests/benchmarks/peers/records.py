@@ -88,8 +88,6 @@ class Proof:
     missing: int  # of a whole epoch; the last batch may be dropped
     labels_per_batch: float  # distinct ones, on average
     labels_if_shuffled: float  # the same, after a full shuffle
-    parts_per_batch: float  # of a hundred equal parts of the file, how many a batch comes from
-    parts_if_shuffled: float
 
     @property
     def right(self) -> bool:

@@ -13,7 +13,7 @@ Rows per second: the median over the rounds, (lowest to highest), and the share 
 same round: `np.fromfile` where the file is in the page cache, else one sequential read of the file.
 `part`: not a whole epoch, for want of time. CPU: user and system seconds of the process and its
 children for each GiB of rows handed out, case by case. Labels per batch: distinct ones on
-class-sorted data, and what a full shuffle gives. Parts per batch: of a hundred parts of the file.
+class-sorted data, and what a full shuffle gives.
 """
 
 
@@ -90,8 +90,7 @@ def find_faults(lines: Sequence[Line], cases: Sequence[Case]) -> list[str]:
 
 def table(lines: Sequence[Line], cases: Sequence[Case]) -> str:
     """Return the Markdown table of one plan, and below it who is missing, with the reasons."""
-    proofs = ["rows", "labels per batch", "parts per batch"]
-    head = ["reader", *map(str, cases), "CPU s per GiB", *proofs]
+    head = ["reader", *map(str, cases), "CPU s per GiB", "rows", "labels per batch"]
     rows, errors = [head, ["---"] * len(head)], []
     for line in lines:
         if line.rates:
@@ -103,10 +102,10 @@ def table(lines: Sequence[Line], cases: Sequence[Case]) -> str:
     return "\n".join([*(f"| {' | '.join(row)} |" for row in rows), _NOTES, *errors, ""])
 
 
-def _describe_proofs(line: Line) -> tuple[str, str, str]:
+def _describe_proofs(line: Line) -> tuple[str, str]:
     """Return whether its rows were right, and how well they were mixed at the worst."""
     if not line.proofs:
-        return "" if line.contestant.group == "limit" else "not proved", "", ""
+        return "" if line.contestant.group == "limit" else "not proved", ""
     whole = all(proof.whole for proof in line.proofs)
     rows = "right" if whole else f"right (of {min(one.rows for one in line.proofs):,})"
     for one in line.proofs:
@@ -115,4 +114,4 @@ def _describe_proofs(line: Line) -> tuple[str, str, str]:
             rows += f"{one.repeated} repeated, {one.missing} missing of {one.rows:,}"
     least, unmixed = line.proofs[0], "" if line.mixed else ", **not mixed**"
     labels = f"{least.labels_per_batch:.1f} of {least.labels_if_shuffled:.1f}{unmixed}"
-    return rows, labels, f"{least.parts_per_batch:.0f} of {least.parts_if_shuffled:.0f}"
+    return rows, labels

@@ -24,7 +24,6 @@ _SHARD_ROWS, _LABEL_BYTES = 1 << 15, 8  # of array_record
 
 
 def make_tensordict(source: Source) -> None:
-    """Write the rows and labels as memory-mapped tensors."""
     count = source.recipe.count
     rows = torch.zeros(()).expand(count, *source.recipe.row_shape)
     labels = torch.zeros((), dtype=torch.int64).expand(count)
@@ -181,7 +180,6 @@ def _import_streaming() -> Any:
 
 
 def make_mosaicml(source: Source) -> None:
-    """Write MDS shards of the default 64 MiB."""
     shape = ",".join(map(str, source.recipe.row_shape))
     columns = {"row": f"ndarray:float32:{shape}", "label": "int64"}
     write = _import_streaming().MDSWriter
@@ -191,7 +189,6 @@ def make_mosaicml(source: Source) -> None:
 
 
 def mosaicml(source: Source) -> Iterable[Batch]:
-    """Return a loader over the shards, its dictionaries as pairs."""
     size, where = source.batch_size, {"local": str(source.folder), "shuffle_seed": source.seed}
     rows = _import_streaming().StreamingDataset(**where, shuffle=True, batch_size=size)
     loader: Any = DataLoader(rows, batch_size=size, num_workers=source.workers)
