@@ -53,4 +53,4 @@ check: $(ready)
 	$(bin)/mypy
 
 clean:
-	rm -rf .venv build .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info notebooks/.lesson_modules my_notebooks/.lesson_modules
+	rm -rf .venv build .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info

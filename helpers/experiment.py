@@ -66,9 +66,9 @@ def run(
     a file. A script calls `run` under `if __name__ == "__main__"`: the child runs it again. An
     interrupt stops the child and returns what was seen.
 
-    Raises ValueError for a budget, start method, timeout or working folder that cannot be,
-    TypeError for a function or arguments that the child could not receive, and RuntimeError inside
-    another `run`.
+    Raises ValueError for a budget, start method or timeout that cannot be, FileNotFoundError for a
+    working folder that was removed, TypeError for a function or arguments that the child could not
+    receive, and RuntimeError inside another `run`.
     """
     title = title or title_of(function, args)
     budget_bytes = _checked_budget(ram_budget)
