@@ -13,7 +13,7 @@ from data_gen.stream import BLOCK_BYTES, spans
 
 Tile = tuple[slice, ...]
 
-_PIECE_BYTES = 1 << 24  # made at a time
+_PIECE_BYTES = 1 << 23  # made at a time
 
 
 class Work(NamedTuple):
