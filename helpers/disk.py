@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from helpers.page_cache import evict, resident_bytes
+from helpers.page_cache import NEARLY_NONE, evict, resident_bytes
 from helpers.system.files import absolute_path, errors_named
 from helpers.units import format_bytes
 
-_NEARLY_ALL, _NEARLY_NONE = 0.99, 0.01  # shares of what was read
+_NEARLY_ALL = 0.99  # of what was read
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class ReadSpeed:
     @property
     def cold(self) -> bool:
         """Return whether nearly all of it had to come from the disk."""
-        return self.cached_bytes is not None and self.cached_bytes <= _NEARLY_NONE * self.read_bytes
+        return self.cached_bytes is not None and self.cached_bytes <= NEARLY_NONE * self.read_bytes
 
     def __repr__(self) -> str:
         if self.cached_bytes is None:

@@ -17,7 +17,7 @@ from helpers.system.page_cache_calls import (
 )
 from helpers.units import format_bytes
 
-_NEARLY_NONE = 0.01  # of a file: what is left of a cold one
+NEARLY_NONE = 0.01  # of a file: what is left of a cold one
 _TRIES = 5  # pages that are just being written or read stay the first time
 
 
@@ -37,7 +37,7 @@ class Eviction:
         if not self.possible:
             return f"this system cannot drop {self.path.name} from its page cache"
         stayed = self.resident_after or 0
-        if stayed <= _NEARLY_NONE * self.file_bytes:
+        if stayed <= NEARLY_NONE * self.file_bytes:
             return ""
         of = format_bytes(self.file_bytes)
         return f"{format_bytes(stayed)} of {of} of {self.path.name} stayed in the page cache"
