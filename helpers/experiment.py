@@ -194,7 +194,7 @@ class Experiment:
             stdout=self.sandbox.read("stdout"),
             stderr=self.sandbox.read("stderr"),
             guess=self.guess,
-            cold=self.cold,
+            cold=tuple(eviction.at_end() for eviction in self.cold),
             ended_by=NO_HEADWAY if self.report and self.report.reason == "stalled" else "",
         )
 

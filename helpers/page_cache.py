@@ -4,7 +4,7 @@ A benchmark that reads a file twice measures RAM the second time. `evict` makes 
 """
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from helpers.system.files import errors_named, regular_file
@@ -18,6 +18,7 @@ from helpers.system.page_cache_calls import (
 from helpers.units import format_bytes
 
 NEARLY_NONE = 0.01  # of a file: what is left of a cold one
+NEARLY_ALL = 0.9  # of a file: what was read of it came out of RAM the second time
 _TRIES = 5  # pages that are just being written or read stay the first time
 
 
@@ -30,6 +31,7 @@ class Eviction:
     resident_before: int | None
     resident_after: int | None
     possible: bool = True  # False where the system has no call for it, or refused
+    resident_at_end: int | None = None  # of the experiment for which it was dropped
 
     @property
     def why_not_cold(self) -> str:
@@ -41,6 +43,22 @@ class Eviction:
             return ""
         of = format_bytes(self.file_bytes)
         return f"{format_bytes(stayed)} of {of} of {self.path.name} stayed in the page cache"
+
+    @property
+    def why_in_ram(self) -> str:
+        """Return that the page cache held the file in the end, or "" where it could not."""
+        held = self.resident_at_end or 0
+        if held < NEARLY_ALL * self.file_bytes or not held:
+            return ""
+        name, of = self.path.name, format_bytes(self.file_bytes)
+        return f"{format_bytes(held)} of {of} of {name} ended in the page cache: there was room"
+
+    def at_end(self) -> "Eviction":
+        """Return the same with what is cached now; None where the file is gone or none can tell."""
+        try:
+            return replace(self, resident_at_end=resident_bytes(self.path))
+        except OSError:
+            return self
 
     def __repr__(self) -> str:
         if not self.possible:

@@ -108,6 +108,15 @@ class Run:
         return "; ".join(eviction.why_not_cold for eviction in self.cold if eviction.why_not_cold)
 
     @property
+    def why_in_ram(self) -> str:
+        """Return that a file that started cold ended in the page cache, or "" where none did.
+
+        Where nothing limits the page cache and the file fits into RAM, an experiment on data
+        larger than RAM becomes one on data in RAM.
+        """
+        return "; ".join(eviction.why_in_ram for eviction in self.cold if eviction.why_in_ram)
+
+    @property
     def counters(self) -> Counters:
         """Return the last counters that were seen."""
         return self.snapshots[-1].counters if self.snapshots else Counters()

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import lesson_functions as lessons
 import lesson_loaders as loaders
@@ -150,6 +151,7 @@ def test_the_watcher_kills_a_worker_at_no_more_than_a_tenth_over_the_budget(
 ACCOUNTS = f"""
 import resource, sys
 from pathlib import Path
+from typing import Any
 from lesson_functions import load_everything
 from helpers.experiment import run
 from helpers.live import NoView
@@ -216,6 +218,15 @@ def test_a_map_of_the_same_file_finishes(
     record = run(lessons.map_everything, four_times_the_budget)
     assert record.outcome is Outcome.FINISHED
     assert record.added_anonymous_bytes < BUDGET / 8
+
+
+def test_a_run_knows_that_its_file_ended_in_the_page_cache(tmp_path: Path) -> None:
+    np.save(tmp_path / "rows.npy", np.ones(16 * MIB // 4, "f4"))
+    functions: dict[Callable[..., Any], float] = {lessons.map_everything: 1, str: 0}
+    for function, share in functions.items():
+        record = run(function, tmp_path / "rows.npy", cold=[tmp_path / "rows.npy"])
+        assert (record.cold[0].resident_at_end or 0) / record.cold[0].file_bytes == share
+        assert bool(record.why_in_ram) == bool(share)
 
 
 def test_it_works_without_proc_and_cgroups(

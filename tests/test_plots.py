@@ -266,6 +266,9 @@ def test_a_run_that_was_to_start_cold_and_did_not_says_so() -> None:
         assert "| started warm: 1 GiB of" in words(picture.figure)
         assert picture.alt.count("Started warm: 1 GiB of 1 GiB of x stayed in the page cache.") == 1
     assert mimebundle(run)[RECORD_TYPE]["why_not_cold"] == run.why_not_cold
+    ended = finished_run(cold=(Eviction(Path("x"), GIB, GIB, 0, resident_at_end=GIB),))
+    assert "| 1 GiB of 1 GiB of x ended in the page cache" in words(draw_run(ended).figure)
+    assert mimebundle(ended)[RECORD_TYPE]["why_in_ram"] == ended.why_in_ram
     assert "tarted warm" not in words(draw_run(finished_run()).figure) + alt_text(finished_run())
 
 

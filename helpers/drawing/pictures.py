@@ -90,8 +90,10 @@ def in_time(seconds: float) -> str:
 
 
 def warm_words(run: Run) -> str:
-    """Return why a run that was to start cold did not, or nothing."""
-    return f"started warm: {one_line(run.why_not_cold, 300)}" if run.why_not_cold else ""
+    """Return why a run that was to read from the disk did not, or nothing."""
+    if run.why_not_cold:
+        return f"started warm: {one_line(run.why_not_cold, 300)}"
+    return one_line(run.why_in_ram, 300)
 
 
 def guess_words(run: Run) -> str:
@@ -122,6 +124,7 @@ def numbers(run: Run) -> dict[str, Any]:
         "outcome": run.outcome.value,
         "ending": one_line(run.ending),
         "why_not_cold": one_line(run.why_not_cold),
+        "why_in_ram": one_line(run.why_in_ram),
         **{name: getattr(run, name) for name in _NUMBERS.split()},
         "counters": asdict(run.counters),
     }
