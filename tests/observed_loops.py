@@ -32,7 +32,10 @@ class Mapped(Dataset[torch.Tensor]):
         return torch.from_numpy(np.array(self.rows[index * self.step % len(self.rows)]))
 
 
-def bare_and_observed(path: Path, watcher: int, pairs: int) -> list[tuple[float, float]]:
+Seconds = tuple[float, float]  # on the clock, and of this process's own CPU time
+
+
+def bare_and_observed(path: Path, watcher: int, pairs: int) -> list[tuple[Seconds, Seconds]]:
     """Return the seconds of so many epochs without an observer, each paired with one with it.
 
     Between the two nothing differs but that the watcher stands still, and with it the view, which
@@ -41,9 +44,9 @@ def bare_and_observed(path: Path, watcher: int, pairs: int) -> list[tuple[float,
     dataset = Mapped(path)
     loader = DataLoader(dataset, batch_size=BATCH)
     assert float(dataset.rows.sum()) == 0  # maps every page
-    seconds: list[tuple[float, float]] = []
+    seconds: list[tuple[Seconds, Seconds]] = []
     for pair in range(pairs + 1):
-        timed: dict[str, float] = {}
+        timed: dict[str, Seconds] = {}
         for kind in ("bare", "observed") if pair % 2 else ("observed", "bare"):
             os.kill(watcher, signal.SIGSTOP if kind == "bare" else signal.SIGCONT)
             timed[kind] = _time(loader, (lambda batches: batches) if kind == "bare" else track)
@@ -52,11 +55,11 @@ def bare_and_observed(path: Path, watcher: int, pairs: int) -> list[tuple[float,
     return seconds[1:]  # the first pair warms up
 
 
-def _time(loader: Iterable[Any], observe: Callable[[Iterable[Any]], Iterable[Any]]) -> float:
-    start = time.perf_counter()
+def _time(loader: Iterable[Any], observe: Callable[[Iterable[Any]], Iterable[Any]]) -> Seconds:
+    start, cpu_start = time.perf_counter(), time.process_time()
     total = sum(float(rows.sum()) for rows in observe(loader))
     assert total == 0
-    return time.perf_counter() - start
+    return time.perf_counter() - start, time.process_time() - cpu_start
 
 
 def nothing() -> None:

@@ -1,9 +1,10 @@
 """What watching costs the one who is watched: the live view, the snapshots and `track` together.
 
 The watcher and the view take a few percent of a second core. Where no core is free they take them
-from the loop, so the figure comes with the load average that it was measured under.
+from the loop: then only what the loop's own work costs more, in CPU time, is held to the bound.
 """
 
+import os
 import signal
 import statistics
 import sys
@@ -62,12 +63,15 @@ def test_watching_slows_an_epoch_by_at_most_a_twentieth(
     )
     path.unlink()
     assert record.finished, record
-    bare, observed = (statistics.median(times) for times in zip(*record.value, strict=True))
-    ratio = statistics.median(seen / alone for alone, seen in record.value)
+    clock, cpu = (
+        statistics.median(seen[kind] / alone[kind] for alone, seen in record.value)
+        for kind in (0, 1)
+    )
     sys.stdout.write(
-        f"\nobserver, {format_bytes(size)} mapped: {ratio - 1:+.1%} (medians of {PAIRS} pairs: "
-        f"{bare:.3f} s bare, {observed:.3f} s observed; {len(record.snapshots)} snapshots, "
-        f"{len(shown)} frames; load average before it {load:.1f})\n"
+        f"\nobserver, {format_bytes(size)} mapped: {cpu - 1:+.1%} of CPU time, {clock - 1:+.1%} on "
+        f"the clock (medians of {PAIRS} pairs; {len(record.snapshots)} snapshots, {len(shown)} "
+        f"frames; load average before it {load:.1f})\n"
     )
     assert len(shown) > PAIRS / 4  # the view was drawing
-    assert ratio <= MOST
+    assert cpu <= MOST
+    assert clock <= MOST or load > (os.cpu_count() or 1) - 1.5  # no core was free for the observer
