@@ -48,8 +48,9 @@ def write_hdf5_apart(path: Path, recipe: Recipe, layout: Layout, *, jobs: int, t
             start_new_session=True,  # an interrupt is the caller's, who then ends the child
         )
     try:
-        _follow(child, tick)
-        if child.wait():
+        done = _follow(child, tick)
+        child.wait()
+        if not done:
             _probe(path)
             raise ChildProcessError(_last_words(child.returncode, words))
     finally:
@@ -66,13 +67,17 @@ def main() -> None:
         from data_gen.hdf5 import write_hdf5
 
         write_hdf5(Path(name), recipe, layout, jobs=jobs, tick=tell)
+        tell(None)
     except BaseException as error:  # noqa: BLE001 - whatever it is, the caller raises it
         tell(error)
         os._exit(1)
 
 
-def _tell(stream: BinaryIO, word: int | BaseException) -> None:
-    """Tell how many more bytes are written, or the error that ends the child."""
+def _tell(stream: BinaryIO, word: int | BaseException | None) -> None:
+    """Tell how many more bytes are written, the error that ends the child, or None: all is done.
+
+    A status would not do: nobody learns it in a program that ignores the end of its children.
+    """
     try:
         stream.write(pickle.dumps(word))
         stream.flush()
@@ -80,13 +85,15 @@ def _tell(stream: BinaryIO, word: int | BaseException) -> None:
         os._exit(1)
 
 
-def _follow(child: "subprocess.Popen[bytes]", tick: Tick) -> None:
-    """Pass on what the child tells until it has nothing more to say."""
+def _follow(child: "subprocess.Popen[bytes]", tick: Tick) -> bool:
+    """Pass on what the child tells, and return whether it said in the end that all is done."""
     while True:
         try:
             word = pickle.load(child.stdout)  # type: ignore[arg-type]  # it is a pipe
         except (EOFError, pickle.UnpicklingError):  # the latter: killed in the middle of a word
-            return
+            return False
+        if word is None:
+            return True
         if isinstance(word, BaseException):
             raise word
         tick(word)
@@ -102,7 +109,7 @@ def _probe(path: Path) -> None:
 
 def _last_words(status: int, words: Path) -> str:
     last = words.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
-    how = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
+    how = f"by {signal.Signals(-status).name}" if status < 0 else f"early, with status {status}"
     return (
         f"the process that writes HDF5 was ended {how}{': '.join(['', *last])}; if "
         "memory ran out, close other programs or pass fewer jobs, and make the data again"

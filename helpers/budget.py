@@ -65,15 +65,15 @@ def scope_command() -> list[str]:
     scope = ["systemd-run", "--user", "--scope", "--quiet", "--collect"]
     name = f"--unit={PREFIX}-{os.getpid()}-{next(_numbers)}"
     try:
-        probe = subprocess.run(
-            [*scope, f"{name}-probe", "true"],
+        probe = subprocess.run(  # what it prints counts: some callers never learn a status
+            [*scope, f"{name}-probe", "echo", PREFIX],
             capture_output=True,
             timeout=PROBE_SECONDS,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return []
-    return [*scope, name, "--"] if probe.returncode == 0 else []
+    return [*scope, name, "--"] if probe.stdout.strip() == PREFIX.encode() else []
 
 
 def group_of(pid: int) -> Group | None:

@@ -21,6 +21,7 @@ from definition_swap import SwapError, pieces_of, replace_definition, top_level
 from notebook_tools import execute, python_source, read, tags
 
 _LEFT_OUT = {"exercise", "check", "solution"}
+_UNSHOWN = "not shown on this machine"
 _ANY_ERROR = "raises-exception"  # nbclient goes on after a cell with this tag
 
 
@@ -35,6 +36,8 @@ class Statement:
     def problem(self, error: str | None) -> str | None:
         """Return what is wrong with it, given the type of error that it ended with."""
         line = self.claim or self.text.splitlines()[0]
+        if error == _UNSHOWN:
+            return None
         if self.swaps and error is None:
             return f"vacuous: `{line}` holds with the cure in place of {', '.join(self.swaps)}"
         if self.swaps and error != "AssertionError":
@@ -131,5 +134,7 @@ def _may_have_nothing_to_show(cell: Any) -> Any:
 
 
 def _error(cell: Any) -> str | None:
-    """Return the type of the error that a cell ended with."""
+    """Return the type of the error that a cell ended with, or that this machine cannot show it."""
+    if any(_UNSHOWN in output.get("text", "") for output in cell.outputs):
+        return _UNSHOWN
     return next((output.ename for output in cell.outputs if output.output_type == "error"), None)

@@ -99,7 +99,12 @@ def _described(line: str) -> str:
 
 
 def _shared_memory() -> set[str]:
-    return {f"file {path}" for path in SHARED_MEMORY.glob("*")}
+    me, found = getattr(os, "geteuid", lambda: None)(), set()
+    for path in SHARED_MEMORY.glob("*"):
+        with suppress(FileNotFoundError):
+            if path.stat().st_uid == me:
+                found.add(f"file {path}")
+    return found
 
 
 def _shared_memory_of_others() -> set[str]:

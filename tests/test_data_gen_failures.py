@@ -3,6 +3,7 @@
 import errno
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -105,13 +106,24 @@ BREAKS = "import data_gen.recipe; data_gen.recipe.Recipe.labels = lambda *_: 1 /
     ],
     ids=["a full disk", "a death", "an error"],
 )
+@pytest.mark.parametrize("children", [signal.SIG_DFL, signal.SIG_IGN])  # the latter: no status
 def test_the_end_of_the_writing_process_is_told_as_what_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str, fsync: Any, error: Any, said: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    start: str,
+    fsync: Any,
+    error: Any,
+    said: str,
+    children: Any,
 ) -> None:
     monkeypatch.setattr(hdf5_process, "_START", start)
     monkeypatch.setattr(os, "fsync", fsync)
-    with pytest.raises(error, match=said):
-        ensure("hdf5", tmp_path, rows=1000, progress=False)
+    before = signal.signal(signal.SIGCHLD, children)
+    try:
+        with pytest.raises(error, match=said):
+            ensure("hdf5", tmp_path, rows=1000, progress=False)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
     assert list(tmp_path.iterdir()) == []
 
 

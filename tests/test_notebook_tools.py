@@ -311,6 +311,11 @@ def test_vacuous_evidence_is_caught(tmp_path: Path) -> None:
     assert "ended with AttributeError: it should be false, and not break" in third
 
 
+def test_what_this_machine_cannot_show_needs_not_break(tmp_path: Path) -> None:
+    claims = "shown('a', bad > 1, unless='no disk here')"
+    assert swap(tmp_path, BAD, CURED, MEASURE, code(claims, "evidence")) == []
+
+
 def test_all_swaps_are_made_in_one_run_and_each_breaks_its_own(tmp_path: Path) -> None:
     claims = "shown('a', bad > 50)\nshown('b', worse() > 50)\nshown('c', bad + worse() > 150)"
     cells = (BAD, "def worse():\n    return 100", CURED, "def better():\n    return 2", MEASURE)
