@@ -16,6 +16,7 @@ from typing import Any
 
 import lesson_functions as lessons
 import lesson_loaders as loaders
+import numpy as np
 import pytest
 from running import BUDGET, MIB, Stops, from_a_module_that, needs_fork, run
 
@@ -184,7 +185,18 @@ def test_a_workers_true_error_reaches_the_reader_under_spawn() -> None:
         ((1, 2), {"timeout": 0}, "timeout is 0: pass seconds above zero, or None for no limit"),
         ((1, 2), {"timeout": float("nan")}, "timeout is nan"),
         ((1, 2), {"start_method": "thread"}, "start method 'thread' is not available here"),
+        ((1, 2), {"timeout": "9"}, "timeout is '9'"),
+        ((1, 2), {"title": 7}, "title is 7: pass words"),
+        ((1, 2), {"view": "line"}, "view is 'line': pass None, or an object"),
+        ((1, 2), {"cold": ["gone.npy"]}, "gone.npy does not exist: make the data first"),
+        ((1, 2), {"cold": [Path("/")]}, "/ is a folder: name a file in it"),
+        ((1, 2), {"cold": [7]}, r"cold is \[7\]: pass a list of paths"),
+        ((1, 2), {"cold": __file__}, "cold is '.*test_experiment.py': pass a list of paths"),
+        ((1, 2), {"cold": Path(__file__)}, "cold is .*test_experiment.py.*: pass a list of paths"),
         ((threading.Lock(), 1), {}, "cannot be pickled"),
+        ((1, 2), {"BACKEND": "guess"}, "BACKEND is 'guess': use auto, proc or psutil"),
+        ((1, 2), {"ENFORCER": "guess"}, "ENFORCER is 'guess': set it to 'auto'"),
+        ((1, 2), {"VIEW": "film", "view": None}, "VIEW='film' is not a view: use one of auto"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_starts(
@@ -194,21 +206,17 @@ def test_what_cannot_be_is_refused_before_anything_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(WarmPool, "take", lambda *_: pytest.fail("a process was started"))
-    with pytest.raises((ValueError, TypeError), match=words):
-        run(lessons.add, *arguments, **options)
+    for name in [name for name in options if name.isupper()]:
+        monkeypatch.setenv(f"LARGER_THAN_RAM_{name}", options[name])
+    given = {name: value for name, value in options.items() if name.islower()}
+    with pytest.raises((ValueError, TypeError, OSError), match=words):
+        run(lessons.add, *arguments, **given)
+
+
+def test_a_timeout_may_be_a_number_of_any_library() -> None:
+    assert run(lessons.add, 1, 2, timeout=np.float32(60)).value == 3
 
 
 def test_a_budget_below_what_torch_takes_is_refused() -> None:
     with pytest.raises(ValueError, match=r"ram_budget 64 MiB is too small: .* Pass at least \d+ M"):
         run(lessons.add, 1, 2, ram_budget="64 MiB")
-
-
-@pytest.mark.parametrize(
-    ("variable", "known"), [("BACKEND", "use auto, proc or"), ("ENFORCER", "set it to 'auto'")]
-)
-def test_a_variable_that_asks_for_what_nobody_has_is_refused(
-    variable: str, known: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(f"LARGER_THAN_RAM_{variable}", "guess")
-    with pytest.raises(ValueError, match=f"LARGER_THAN_RAM_{variable} is 'guess': {known}"):
-        run(lessons.add, 1, 2)
