@@ -57,7 +57,3 @@ def _time(loader: Iterable[Any], observe: Callable[[Iterable[Any]], Iterable[Any
     total = sum(float(rows.sum()) for rows in observe(loader))
     assert total == 0
     return time.perf_counter() - start
-
-
-def nothing() -> None:
-    """Do nothing."""

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from talking import said_by
 from torch.utils.data import DataLoader
 
 from data_gen import GeneratedData, ensure
@@ -178,9 +179,7 @@ def test_workers_hand_over_right_rows_under_every_start_method(
 ) -> None:
     # In a process of its own, because a fork server and its folder last as long as their process.
     program = _LOOP.replace("ROWS", str(ROWS))
-    argv = [sys.executable, "-c", program, pickle.dumps(data).hex(), start_method]
-    ended = subprocess.run(argv, capture_output=True, timeout=120, check=True)
-    assert ended.stdout.decode().split() == ["True"]
+    assert said_by(program, pickle.dumps(data).hex(), start_method) == "True"
 
 
 @forks
@@ -687,10 +686,7 @@ def test_memory_is_what_was_asked_for_whatever_the_size_of_the_file(
     for size in ("40 MiB", "100 MiB"):
         folder = tmp_path / size
         made = ensure(**layout, folder=folder, size=size, row_shape=(512,), progress=False)
-        command = [sys.executable, "-c", _MEASURE, str(made.rows_path), f"{workers}"]
-        ended = subprocess.run(
-            [*command, "12 MiB", "24 MiB"], capture_output=True, check=True, timeout=120
-        )
-        small, large = (int(added) / (1 << 20) for added in ended.stdout.split())
+        said = said_by(_MEASURE, made.rows_path, workers, "12 MiB", "24 MiB")
+        small, large = (int(added) / (1 << 20) for added in said.split())
         assert 8 < small < 12 + 5
         assert 18 < large < 24 + 5

@@ -5,21 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ballast import MIB, need_a_disk
+from ballast import MIB
+from refusals import refusal
 
 from helpers import disk
 from helpers.disk import ReadSpeed, free_bytes, read_ahead_bytes, sequential_read
 from helpers.page_cache import evict, resident_bytes
 
 SIZE = 8 * MIB + 123
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    need_a_disk(tmp_path)
-    path = tmp_path / "rows.npy"
-    path.write_bytes(os.urandom(SIZE))
-    return path
 
 
 def test_a_cold_read_begins_with_nothing_cached_and_reads_it_all(file: Path) -> None:
@@ -72,21 +65,10 @@ def test_sizes_that_are_not_positive_and_an_empty_file_are_refused(tmp_path: Pat
         sequential_read(tmp_path / "empty.npy")
 
 
-@pytest.mark.parametrize("missing", ["gone.npy", "gone/rows.npy"])
-def test_a_missing_file_is_named(tmp_path: Path, missing: str) -> None:
-    with pytest.raises(FileNotFoundError, match=rf"{missing} does not exist: make the data"):
-        sequential_read(tmp_path / missing, cold=False)
-    with pytest.raises(FileNotFoundError, match=rf"{missing} cannot be looked at .*: make"):
-        read_ahead_bytes(tmp_path / missing)
-
-
 def test_a_read_that_fails_is_told_with_the_file_and_the_next_step(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(*_: object, **__: object) -> None:
-        raise OSError(errno.EIO, "Input/output error")
-
-    monkeypatch.setattr(Path, "open", fails)
+    monkeypatch.setattr(Path, "open", refusal(errno.EIO))
     monkeypatch.setattr(disk, "resident_bytes", lambda *_, **__: None)
     with pytest.raises(OSError, match=r"rows\.npy cannot be read \(Input.*\): copy it to another"):
         sequential_read(file, cold=False)

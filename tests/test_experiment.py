@@ -67,12 +67,7 @@ def test_the_child_works_where_and_as_the_notebook_does(
     assert seen["environment"] == dict(os.environ) | ours | {"PYTHONUNBUFFERED": "1"}
 
 
-def test_without_a_working_folder_it_is_said_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "gone").mkdir()
-    monkeypatch.chdir(tmp_path / "gone")
-    (tmp_path / "gone").rmdir()
+def test_without_a_working_folder_it_is_said_what_to_do(gone_folder: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"working folder has been removed: .*os\.chdir"):
         run(lessons.add, 1, 2)
 

@@ -1,7 +1,5 @@
 import doctest
 import multiprocessing
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
@@ -12,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from talking import said_by
 from torch.utils.data import DataLoader
 
 from helpers.loaders import order
@@ -301,7 +300,7 @@ del loader  # ends the workers while torch can still clear up after them
 
 @pytest.mark.parametrize("start_method", multiprocessing.get_all_start_methods())
 def test_persistent_workers_notice_the_epoch(start_method: str) -> None:
-    subprocess.run([sys.executable, "-c", PERSISTS, start_method], check=True, timeout=200)
+    said_by(PERSISTS, start_method)
 
 
 def test_a_buffer_without_room_or_of_a_stream_that_cannot_start_again_is_named() -> None:
