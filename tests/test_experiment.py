@@ -10,7 +10,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,11 @@ import lesson_functions as lessons
 import lesson_loaders as loaders
 import numpy as np
 import pytest
-from running import BUDGET, MIB, Stops, from_a_module_that, needs_fork, run
+from running import BUDGET, MIB, from_a_module_that, needs_fork, run
 
 from helpers.budget import enforcement
-from helpers.records import Guess, Outcome
+from helpers.live import NoView
+from helpers.records import Guess, Outcome, Snapshot
 from helpers.running.shared_state import STATE_VARIABLE
 from helpers.running.warm_pool import WarmPool, pool
 
@@ -94,39 +95,21 @@ def test_workers_that_call_track_neither_count_nor_show_a_bar() -> None:
 # Ways to end
 
 LINE = "at lesson_functions.py line"
-on_posix = pytest.mark.skipif(sys.platform == "win32", reason="no signals, no limit on files")
+CRASHED, RAISED = Outcome.CRASHED, Outcome.RAISED
+ENDS: list[tuple[Callable[..., Any], tuple[Any, ...], Outcome, str]] = [
+    (sys.exit, (3,), RAISED, "^SystemExit: 3$"),
+    (os._exit, (3,), CRASHED, r"^the process left without a result \(exit code 3\)$"),
+    (lessons.run_inside, (), RAISED, "^RuntimeError: run was called inside a function"),
+]
+if sys.platform != "win32":  # no signals there, no limit on files
+    ENDS += [
+        (lessons.flood_a_stream, (20 * MIB,), CRASHED, rf"^SIGSEGV \(Segment.* fault\), {LINE}"),
+        (signal.raise_signal, (9,), CRASHED, "not by its budget"),
+        (lessons.have_no_room_for_the_result, (), CRASHED, "without a result"),
+    ]
 
 
-@pytest.mark.parametrize(
-    ("function", "arguments", "outcome", "words"),
-    [
-        (sys.exit, (3,), Outcome.RAISED, "^SystemExit: 3$"),
-        (
-            os._exit,
-            (3,),
-            Outcome.CRASHED,
-            r"^the process left without a result \(exit code 3\)$",
-        ),
-        pytest.param(
-            lessons.flood_a_stream,
-            (20 * MIB,),
-            Outcome.CRASHED,
-            rf"^SIGSEGV \(Segmentation fault\), {LINE}",
-            marks=on_posix,
-        ),
-        pytest.param(
-            signal.raise_signal, (9,), Outcome.CRASHED, "not by its budget", marks=on_posix
-        ),
-        pytest.param(
-            lessons.have_no_room_for_the_result,
-            (),
-            Outcome.CRASHED,
-            "without a result",
-            marks=on_posix,
-        ),
-        (lessons.run_inside, (), Outcome.RAISED, "^RuntimeError: run was called inside a function"),
-    ],
-)
+@pytest.mark.parametrize(("function", "arguments", "outcome", "words"), ENDS)
 def test_every_way_to_end_is_told(
     function: Callable[..., Any], arguments: tuple[Any, ...], outcome: Outcome, words: str
 ) -> None:
@@ -155,7 +138,16 @@ def test_a_child_that_hangs_is_timed_out_also_before_its_function(
 
 
 def test_the_reader_may_press_stop() -> None:
-    record = run(loaders.endless_epoch, view=Stops(batches=5))
+    class Button(NoView):
+        seen: Sequence[Snapshot] = ()
+
+        def update(self, snapshots: Sequence[Snapshot]) -> None:
+            self.seen = snapshots
+
+        def stop_requested(self) -> bool:
+            return any(snapshot.counters.batches >= 5 for snapshot in self.seen[-1:])
+
+    record = run(loaders.endless_epoch, view=Button())
     assert (record.outcome, record.error) == (Outcome.STOPPED, "")
     assert record.counters.batches >= 5
 

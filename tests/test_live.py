@@ -12,11 +12,10 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
-import nbformat
 import pytest
 from made_up import GIB, Clock, counted, finished_run, killed_run, snapshot
 from matplotlib.image import imread
-from notebook_tools import execute
+from notebook_tools import execute, made_up
 from refusals import FullDisk
 from running import run
 from talking import said_by
@@ -315,7 +314,7 @@ CELLS = [
 def test_an_executed_notebook_keeps_one_figure_for_each_cell_and_no_widget(
     choice: str, tmp_path: Path
 ) -> None:
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
+    notebook = made_up(*CELLS)
     execute(tmp_path / "views.ipynb", notebook=notebook, view=choice)
     for cell in notebook.cells:
         bundles = [output.data for output in cell.outputs]

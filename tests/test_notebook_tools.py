@@ -21,6 +21,7 @@ from notebook_rules import (
     style_problems,
 )
 from notebook_tools import RUN_TYPE, NotebookError, execute, output_text, runs_shown
+from notebook_tools import made_up as notebook
 from run_notebooks import main as run_main
 
 
@@ -30,11 +31,6 @@ def code(source: str, *marks: str, **metadata: Any) -> Any:
 
 def text(source: str) -> Any:
     return nbformat.v4.new_markdown_cell(source)
-
-
-def notebook(*cells: Any, **metadata: Any) -> Any:
-    cells = tuple(code(cell) if isinstance(cell, str) else cell for cell in cells)
-    return nbformat.v4.new_notebook(cells=list(cells), metadata=metadata)
 
 
 def swaps(*named: tuple[str, ...]) -> dict[str, Any]:
