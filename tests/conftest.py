@@ -1,5 +1,6 @@
 """What holds for every test: it leaves nothing behind."""
 
+import gc
 import os
 import shutil
 import signal
@@ -42,6 +43,8 @@ def a_temporary_folder_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> I
 @pytest.fixture(scope="module", autouse=True)
 def no_spare_outlives_its_module(a_temporary_folder_of_our_own: None) -> Iterator[None]:
     """Hold that nothing at all is left of a module's tests, when its warm sandbox is put away."""
+    gc.collect()
+    gc.freeze()  # what the imports made stays: else each collection would go over all of it
     before = leftovers.traces()
     yield
     if pool := sys.modules.get("helpers.running.warm_pool"):
