@@ -88,17 +88,19 @@ def test_a_shuffled_epoch_is_right_collated_by_the_loader_or_in_ready_batches(
 READS_WITH_WORKERS = """
 import pickle, sys
 import numpy as np
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, StackDataset
 
-for data, dataset in pickle.loads(bytes.fromhex(sys.argv[1])):
+made, datasets = zip(*pickle.loads(bytes.fromhex(sys.argv[1])))
+for data, dataset in zip(made, datasets):
     assert data.count_wrong(dataset[7][0], [7]) == 0  # so that a fork inherits it open
-    batches = np.random.default_rng(0).permutation(3000).reshape(-1, 60).tolist()
-    loader = DataLoader(
-        dataset, batch_sampler=batches, num_workers=2, multiprocessing_context=sys.argv[2]
-    )
-    for indices, (rows, labels) in zip(batches, loader, strict=True):
+batches = np.random.default_rng(0).permutation(3000).reshape(-1, 60).tolist()
+both, method = StackDataset(*datasets), sys.argv[2]  # to start workers takes seconds
+loader = DataLoader(both, batch_sampler=batches, num_workers=2, multiprocessing_context=method)
+for indices, found in zip(batches, loader, strict=True):
+    for data, (rows, labels) in zip(made, found, strict=True):
         assert data.count_wrong(rows, indices) == 0
         assert (labels.numpy() == data.expected_labels(indices)).all()
+for data, dataset in zip(made, datasets):
     assert data.count_wrong(dataset[8][0], [8]) == 0
 """
 

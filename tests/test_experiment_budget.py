@@ -191,8 +191,9 @@ def test_a_run_at_its_budget_without_headway_is_ended_by_the_watcher(
     with (tmp_path / "cold.npy").open("wb") as file:  # with a place on the disk, unlike zeros
         header = {"descr": "<f4", "fortran_order": False, "shape": (BUDGET // 2,)}
         np.lib.format.write_array_header_1_0(file, header)
+        some = os.urandom(MIB)
         for _ in range(2 * BUDGET // MIB):
-            file.write(os.urandom(MIB))
+            file.write(some)
     record = run(lessons.pickle_a_map, tmp_path / "cold.npy", cold=[tmp_path / "cold.npy"])
     assert record.outcome is Outcome.KILLED
     full = [s.seconds for s in record.snapshots if s.budgeted_bytes > FULL_SHARE * BUDGET]

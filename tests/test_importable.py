@@ -411,7 +411,7 @@ class Rows(Dataset):
 FACTOR = {factor}
 """
 LOOP = """
-loader = DataLoader(Rows(), num_workers=2, multiprocessing_context="{method}")
+loader = DataLoader(Rows(), num_workers=1, multiprocessing_context="{method}")
 values, pids = zip(*loader)
 print([int(v) for v in values], os.getpid() in [int(p) for p in pids])
 """

@@ -67,7 +67,7 @@ def test_an_error_names_notebook_cell_line_and_exception(
 ) -> None:
     made = notebook("1", text("# words"), "\n# a comment\n" + source, "never = 1")
     with pytest.raises(NotebookError) as raised:
-        execute(tmp_path / "05_made_up.ipynb", notebook=made, timeout=5)
+        execute(tmp_path / "05_made_up.ipynb", notebook=made, timeout=3)
     assert "05_made_up.ipynb, code cell 2 (`# a comment`): " in str(raised.value)
     assert reason in str(raised.value)
     assert output_text(raised.value.notebook.cells[0]) == "1"

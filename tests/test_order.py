@@ -286,7 +286,7 @@ from helpers.loaders.order import ShuffleBuffer
 
 stream = ShuffleBuffer(range(1000), 100)
 loader = DataLoader(
-    stream, num_workers=2, persistent_workers=True, multiprocessing_context=sys.argv[1]
+    stream, num_workers=1, persistent_workers=True, multiprocessing_context=sys.argv[1]
 )
 orders = []
 for epoch in (0, 1, 0):
