@@ -46,33 +46,29 @@ if TYPE_CHECKING:
     from helpers.units import format_bytes as format_bytes
 
 _HOMES = {
-    "before_after": "plots",
-    "BlockShuffleSampler": "loaders.order",
-    "check": "checks",
-    "check_dataset": "checks",
-    "check_machine": "machine",
-    "check_value": "checks",
-    "distinct_labels": "loaders.mixing",
-    "draw_double_charge": "drawing.mechanisms",
-    "draw_pickled_map": "drawing.mechanisms",
-    "draw_read_ahead": "drawing.mechanisms",
-    "enforcement": "budget",
-    "evict": "page_cache",
-    "format_bytes": "units",
-    "Hdf5Dataset": "loaders.datasets",
-    "Labelled": "loaders.datasets",
-    "load_ipython_extension": "extension",
-    "NpyDataset": "loaders.datasets",
-    "predict": "predictions",
-    "read_ahead_bytes": "disk",
-    "run": "experiment",
-    "scale": "scales",
-    "sequential_read": "disk",
-    "shown": "evidence",
-    "ShuffleBuffer": "loaders.order",
-    "ShuffledBlocks": "loaders.blocks",
-    "sweep": "drawing.sweeps",
-    "track": "progress",
+    name: home
+    for home, names in {
+        "budget": "enforcement",
+        "checks": "check check_dataset check_value",
+        "disk": "read_ahead_bytes sequential_read",
+        "drawing.mechanisms": "draw_double_charge draw_pickled_map draw_read_ahead",
+        "drawing.sweeps": "sweep",
+        "evidence": "shown",
+        "experiment": "run",
+        "extension": "load_ipython_extension",
+        "loaders.blocks": "ShuffledBlocks",
+        "loaders.datasets": "Hdf5Dataset Labelled NpyDataset",
+        "loaders.mixing": "distinct_labels",
+        "loaders.order": "BlockShuffleSampler ShuffleBuffer",
+        "machine": "check_machine",
+        "page_cache": "evict",
+        "plots": "before_after",
+        "predictions": "predict",
+        "progress": "track",
+        "scales": "scale",
+        "units": "format_bytes",
+    }.items()
+    for name in names.split()
 }
 
 __all__ = sorted(_HOMES)

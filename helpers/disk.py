@@ -12,6 +12,7 @@ from helpers.system.files import absolute_path, errors_named
 from helpers.units import format_bytes
 
 _NEARLY_ALL = 0.99  # of what was read
+_BLOCK_BYTES = 4 * 2**20  # asked for at a time
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,6 @@ def sequential_read(
     path: str | Path,
     *,
     cold: bool = True,
-    block_bytes: int = 4 * 2**20,
     at_most_bytes: int | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> ReadSpeed:
@@ -58,14 +58,13 @@ def sequential_read(
     there when the read began. Raises ValueError for an empty file or a size that is not positive,
     and OSError, naming the path, for a file that cannot be read.
     """
-    for name, size in (("block_bytes", block_bytes), ("at_most_bytes", at_most_bytes)):
-        if size is not None and size < 1:
-            raise ValueError(f"{name} is {size}: pass a positive number of bytes")
+    if at_most_bytes is not None and at_most_bytes < 1:
+        raise ValueError(f"at_most_bytes is {at_most_bytes}: pass a positive number of bytes")
     if cold:
         evict(path)
     cached = resident_bytes(path, at_most_bytes=at_most_bytes)
     start = clock()
-    read = _read(Path(path), block_bytes, at_most_bytes)
+    read = _read(Path(path), at_most_bytes)
     seconds = clock() - start
     if not read:
         raise ValueError(f"{path} is empty: there is no speed to measure, make the data again")
@@ -102,11 +101,11 @@ def free_bytes(folder: str | Path) -> int:
         return shutil.disk_usage(path).free
 
 
-def _read(path: Path, block_bytes: int, at_most_bytes: int | None) -> int:
-    read, block = 0, memoryview(bytearray(block_bytes))
+def _read(path: Path, at_most_bytes: int | None) -> int:
+    read, block = 0, memoryview(bytearray(_BLOCK_BYTES))
     with errors_named(path, "read"), path.open("rb", buffering=0) as file:
         left = os.fstat(file.fileno()).st_size if at_most_bytes is None else at_most_bytes
-        while left > 0 and (got := file.readinto(block[: min(left, block_bytes)])):
+        while left > 0 and (got := file.readinto(block[: min(left, _BLOCK_BYTES)])):
             read += got
             left -= got
     return read

@@ -4,7 +4,8 @@
     one_epoch(LoadsEverything): killed: over its 1 GiB budget, by the kernel (cgroup v2) after 1.4 s
 
 The caller watches, the child suffers. A failure on purpose is a result: whatever becomes of the
-child, `run` returns a record. It raises only for its own arguments, before anything starts.
+child, `run` returns a record. It raises only for its own arguments, before anything starts; but
+how much torch alone takes, only the waiting child can tell.
 """
 
 import contextlib
@@ -18,12 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from helpers import predictions
+from helpers.budget import watcher_wanted
 from helpers.drawing.guarded_view import GuardedView
-from helpers.live import choose_view
+from helpers.live import choose_view, wanted_view
 from helpers.memory import MemoryMeter, chosen_backend, measure_name
 from helpers.page_cache import Eviction, evict
 from helpers.records import Counters, Guess, ProcessPeak, Run, Snapshot, View
 from helpers.running.child import Request, Result
+from helpers.running.counting import above_zero
 from helpers.running.failures import describe
 from helpers.running.interrupts import Interrupts, interrupts_held
 from helpers.running.outcomes import find_outcome
@@ -32,6 +35,7 @@ from helpers.running.sandbox import CLEANING_SECONDS, Sandbox
 from helpers.running.shared_state import STATE_VARIABLE
 from helpers.running.warm_pool import pool
 from helpers.running.watch import Task, WatchReport
+from helpers.system.files import regular_file
 from helpers.system.ram import Limit, limits, physical_ram_bytes
 from helpers.units import format_bytes, parse_size
 
@@ -66,24 +70,22 @@ def run(
     a file. A script calls `run` under `if __name__ == "__main__"`: the child runs it again. An
     interrupt stops the child and returns what was seen.
 
-    Raises ValueError for a budget, start method or timeout that cannot be, FileNotFoundError for a
-    working folder that was removed, TypeError for a function or arguments that the child could not
-    receive, and RuntimeError inside another `run`.
+    Raises ValueError for a budget, start method or timeout that cannot be, OSError for a file in
+    `cold` that cannot be read and for a working folder that was removed, TypeError for what has the
+    wrong type or cannot be sent to the child, and RuntimeError inside another `run`.
     """
-    title = title or title_of(function, args)
-    budget_bytes = _checked_budget(ram_budget)
-    if timeout is not None and not timeout > 0:
-        raise ValueError(f"timeout is {timeout}: pass seconds above zero, or None for no limit")
-    request = make_request(function, args, start_method)
-    _refuse_inside_another()
+    _check_surroundings(view)
+    title = _checked_title(title, function, args)
+    budget_bytes, seconds = _checked_budget(ram_budget), _checked_timeout(timeout)
+    files, request = _checked_files(cold), make_request(function, args, start_method)
     with interrupts_held() as interrupts:  # from before the first process to after the last one
         sandbox = pool.take(interrupts)
         try:
             budget = _fit(sandbox, budget_bytes)
             request = dataclasses.replace(request, environment=sandbox.environment())
-            evictions = tuple(evict(path) for path in cold)
+            evictions = tuple(evict(path) for path in files)
             kept = predictions.take(guess, title)
-            experiment = Experiment(sandbox, request, budget, timeout, title, kept, evictions)
+            experiment = Experiment(sandbox, request, budget, seconds, title, kept, evictions)
             chosen = view or choose_view(title, budget.size_bytes, experiment.enforced_by)
             record = experiment.record(GuardedView(chosen), interrupts)
         finally:
@@ -103,26 +105,23 @@ class Budget:
     limit: str = ""  # "the 1.2 GiB limit of this container": where there is less
 
 
+@dataclasses.dataclass
 class Experiment:
     """One child at work, from its request to its record."""
 
-    def __init__(
-        self,
-        sandbox: Sandbox,
-        request: Request,
-        budget: Budget,
-        timeout: float | None,
-        title: str,
-        guess: Guess | None,
-        cold: tuple[Eviction, ...],
-    ) -> None:
-        self.sandbox, self.request = sandbox, request
-        self.guess, self.cold = guess, cold
-        self.budget, self.timeout, self.title = budget, timeout, title
-        group = sandbox.group
+    sandbox: Sandbox
+    request: Request
+    budget: Budget
+    timeout: float | None
+    title: str
+    guess: Guess | None
+    cold: tuple[Eviction, ...]
+    snapshots: list[Snapshot] = dataclasses.field(default_factory=list)
+    report: WatchReport | None = None
+
+    def __post_init__(self) -> None:
+        group = self.sandbox.group
         self.enforced_by = f"kernel (cgroup v{group.version})" if group else "watcher"
-        self.snapshots: list[Snapshot] = []
-        self.report: WatchReport | None = None
         self._reader = threading.Thread(target=self._read_watcher, daemon=True)
 
     def record(self, view: View, interrupts: Interrupts) -> Run:
@@ -209,12 +208,38 @@ class Experiment:
         return result
 
 
-def _refuse_inside_another() -> None:
+def _check_surroundings(view: View | None) -> None:
+    """Raise where no run can start, or a variable asks for what nobody has."""
     if Path(os.environ.get(STATE_VARIABLE, "")).is_file():
         raise RuntimeError(
             "run was called inside a function that runs in `run` already: call the function itself "
             "there, or give both to `run` one after the other from the notebook"
         )
+    chosen_backend(), watcher_wanted()
+    if view is None:
+        wanted_view()
+    elif not hasattr(view, "update"):
+        raise TypeError(f"view is {view!r}: pass None, or an object with the methods of View")
+
+
+def _checked_title(title: str | None, function: Callable[..., Any], args: tuple[Any, ...]) -> str:
+    if not isinstance(title, str | None):
+        raise TypeError(f"title is {title!r}: pass words")
+    return title or title_of(function, args)
+
+
+def _checked_timeout(timeout: Any) -> float | None:
+    seconds = above_zero(timeout)
+    if seconds is None and timeout is not None:
+        raise ValueError(f"timeout is {timeout!r}: pass seconds above zero, or None for no limit")
+    return seconds
+
+
+def _checked_files(cold: Iterable[str | Path]) -> tuple[Path, ...]:
+    with contextlib.suppress(TypeError):
+        if not isinstance(cold, str):  # its letters would be paths
+            return tuple(regular_file(path) for path in cold)
+    raise TypeError(f"cold is {cold!r}: pass a list of paths")
 
 
 def _checked_budget(ram_budget: str | int) -> int:

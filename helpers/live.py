@@ -30,9 +30,7 @@ def choose_view(
     `live` needs a notebook: elsewhere it becomes `line`. Raises ValueError for an unknown choice.
     """
     place = front_end.detect_place() if place is None else place
-    choice = os.environ.get(VARIABLE, "auto") or "auto"
-    if choice not in CHOICES:
-        raise ValueError(f"{VARIABLE}={choice!r} is not a view: use one of {', '.join(CHOICES)}")
+    choice = wanted_view()
     if choice == "auto":
         seen = place.watched if place.notebook else place.terminal
         choice = "live" if seen else "end"  # where it needs a notebook and has none: a line
@@ -45,6 +43,14 @@ def choose_view(
     if choice in ("live", "line"):
         return LineView(title, budget_bytes)
     return EndView(notebook=place.notebook) if choice == "end" else NoView()
+
+
+def wanted_view() -> str:
+    """Return what LARGER_THAN_RAM_VIEW asks for. Raises ValueError for an unknown choice."""
+    choice = os.environ.get(VARIABLE, "auto") or "auto"
+    if choice not in CHOICES:
+        raise ValueError(f"{VARIABLE}={choice!r} is not a view: use one of {', '.join(CHOICES)}")
+    return choice
 
 
 class NoView:

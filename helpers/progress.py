@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from tqdm import tqdm
 
-from helpers.running.counting import count, told, whole
+from helpers.running.counting import above_zero, count, told, whole
 from helpers.running.shared_state import STATE_VARIABLE, SharedState
 
 Batch = TypeVar("Batch")
@@ -118,7 +118,6 @@ def _shown(batches: Iterator[Batch], length: int | None) -> Iterator[Batch]:
 
 def _seconds(value: Any) -> float:
     """Return a number of seconds above zero, also of numpy or torch. Raises ValueError."""
-    seconds: float | None = None if isinstance(value, str) else told(lambda: float(value))
-    if seconds is None or not seconds > 0:
+    if (seconds := above_zero(value)) is None:
         raise ValueError(f"seconds is {value!r}: pass a number above zero, or leave it out")
     return seconds

@@ -3,12 +3,11 @@
 import contextlib
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Self
 
 import pytest
+from talking import Talking
 
 MIB = 2**20
 
@@ -50,24 +49,14 @@ class Child:
     """A Python process that executes statements in a namespace of its own."""
 
     def __enter__(self) -> Self:
-        command = [sys.executable, "-u", "-c", _LOOP]
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+        self._process = Talking(_LOOP, start_new_session=True)
         self.pid = self._process.pid
         return self
 
     def do(self, statements: str) -> None:
         """Execute statements in the child and wait until they are done."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(repr(statements) + "\n")
-        self._process.stdin.flush()
-        answer = self._process.stdout.readline().strip()
+        self._process.tell(repr(statements))
+        answer = self._process.hear()
         assert answer == "done", answer
 
     def kill(self) -> None:

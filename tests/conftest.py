@@ -1,5 +1,6 @@
 """What holds for every test: it leaves nothing behind."""
 
+import gc
 import os
 import shutil
 import signal
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import leftovers
 import pytest
-from ballast import FORK, Child
+from ballast import FORK, MIB, Child, need_a_disk
+from made_up_machine import Machine
 
 from helpers.budget import enforcement
 
@@ -41,6 +43,8 @@ def a_temporary_folder_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> I
 @pytest.fixture(scope="module", autouse=True)
 def no_spare_outlives_its_module(a_temporary_folder_of_our_own: None) -> Iterator[None]:
     """Hold that nothing at all is left of a module's tests, when its warm sandbox is put away."""
+    gc.collect()
+    gc.freeze()  # what the imports made stays: else each collection would go over all of it
     before = leftovers.traces()
     yield
     if pool := sys.modules.get("helpers.running.warm_pool"):
@@ -59,6 +63,20 @@ def nothing_is_left(no_spare_outlives_its_module: None) -> Iterator[None]:
 
 
 @pytest.fixture
+def gone_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a folder that has been removed."""
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    return tmp_path / "gone"
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(tmp_path, monkeypatch)
+
+
+@pytest.fixture
 def kernel_enforced() -> str:
     """Say how the kernel enforces a budget here; skip the test where it cannot."""
     if not enforcement().startswith("kernel"):
@@ -71,6 +89,15 @@ def watcher_enforced(monkeypatch: pytest.MonkeyPatch) -> str:
     """Leave the budget to the watcher, as where no cgroup can be had."""
     monkeypatch.setenv("LARGER_THAN_RAM_ENFORCER", "watcher")
     return "watcher"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file of 8 MiB on a disk, just written; its last page is not full."""
+    need_a_disk(tmp_path)
+    path = tmp_path / "rows.npy"
+    path.write_bytes(os.urandom(8 * MIB + 123))
+    return path
 
 
 @pytest.fixture

@@ -27,9 +27,7 @@ def say_where_we_are() -> dict[str, Any]:
     return {
         "folder": str(Path.cwd()),
         "path": list(sys.path),
-        "start_method": multiprocessing.get_start_method(),
         "environment": dict(os.environ),
-        "pid": os.getpid(),
     }
 
 

@@ -34,6 +34,12 @@ def read(path: Path) -> Any:
     return nbformat.read(path, as_version=4)
 
 
+def made_up(*cells: Any, **metadata: Any) -> Any:
+    """Return a notebook of cells, or of the sources of code cells."""
+    made = [nbformat.v4.new_code_cell(cell) if isinstance(cell, str) else cell for cell in cells]
+    return nbformat.v4.new_notebook(cells=made, metadata=metadata)
+
+
 def tags(cell: Any) -> set[str]:
     """Return a cell's tags."""
     return set(cell.metadata.get("tags", ()))

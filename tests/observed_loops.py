@@ -60,7 +60,3 @@ def _time(loader: Iterable[Any], observe: Callable[[Iterable[Any]], Iterable[Any
     total = sum(float(rows.sum()) for rows in observe(loader))
     assert total == 0
     return time.perf_counter() - start, time.process_time() - cpu_start
-
-
-def nothing() -> None:
-    """Do nothing."""

@@ -37,19 +37,6 @@ class Does(NoView):
             self.action()
 
 
-class Stops(NoView):
-    """Is a Stop button that is pressed when enough has been counted."""
-
-    def __init__(self, batches: int) -> None:
-        self.batches, self.seen = batches, 0
-
-    def update(self, snapshots: Sequence[Snapshot]) -> None:
-        self.seen = snapshots[-1].counters.batches if snapshots else 0
-
-    def stop_requested(self) -> bool:
-        return self.seen >= self.batches
-
-
 def said_by_both_workers(path: Path) -> Callable[[], bool]:
     return lambda: path.exists() and len(path.read_text().split()) == 2
 

@@ -1,15 +1,15 @@
 """RAM budgets: a real memory cgroup where one can be had, and made-up kernel files elsewhere."""
 
+import errno
 import os
-import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from made_up_machine import Machine
+from refusals import refusal
+from talking import Talking
 
 from helpers import budget
 from helpers.budget import PREFIX, Group, enforcement, group_of, make_group, scope_command
@@ -17,7 +17,7 @@ from helpers.budget import PREFIX, Group, enforcement, group_of, make_group, sco
 MIB = 2**20
 TAKES = """
 import sys
-sys.stdin.read(1)
+input()
 held = bytearray(b"x") * (256 << 20)
 print("alive", flush=True)
 sys.stdin.read()
@@ -33,70 +33,17 @@ def group() -> Iterator[Group]:
     made.remove()
 
 
-class Machine:
-    """A made-up machine: its /proc, and a cgroup tree in which folders get the kernel's files."""
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.proc, self.top = folder / "proc", folder / "cgroup"
-        (self.proc / "self").mkdir(parents=True)
-        self.top.mkdir()
-        self.files: list[str] = []
-        make = Path.mkdir
-
-        def mkdir(path: Path, *args: Any, **kwargs: Any) -> None:
-            make(path, *args, **kwargs)
-            self.fill(path)
-
-        monkeypatch.setattr(Path, "mkdir", mkdir)
-        monkeypatch.setattr(Path, "rmdir", shutil.rmtree)  # the kernel's files are no hindrance
-
-    def fill(self, folder: Path) -> None:
-        if folder != self.top and folder.is_relative_to(self.top):
-            for name in self.files:
-                (folder / name).write_text("")
-
-    def stand_in(self, inside: str, version: int, root: str = "/") -> Path:
-        """Put this process into a group, and return the group's folder."""
-        names = {1: "memory.limit_in_bytes", 2: "memory.max"}
-        self.files = ["cgroup.procs", names[version]]
-        line = f"5:memory:{inside}" if version == 1 else f"0::{inside}"
-        kind, options = {1: ("cgroup", "rw,memory"), 2: ("cgroup2", "rw")}[version]
-        (self.proc / "self" / "cgroup").write_text(f"9:cpu:{inside}\n{line}\n")
-        (self.proc / "self" / "mountinfo").write_text(
-            "20 1 0:1 / / rw - ext4 /dev/vda rw\n"
-            f"32 31 0:32 {root} {self.top} rw,nosuid shared:9 - {kind} cgroup {options}\n"
-        )
-        folder = Path(self.top, inside.removeprefix(root.rstrip("/")).lstrip("/"))
-        folder.mkdir(parents=True, exist_ok=True)
-        for path in (folder, *folder.parents):
-            self.fill(path)
-        return folder
-
-    def make_group(self) -> Group | None:
-        return make_group(str(self.proc))
-
-
-@pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    return Machine(tmp_path, monkeypatch)
-
-
 @pytest.mark.parametrize(("limit_mib", "lives"), [(64, False), (1024, True)])
 def test_the_kernel_kills_what_is_over_the_limit_and_counts_it(
     group: Group, limit_mib: int, lives: bool
 ) -> None:
     group.set_limit(limit_mib * MIB)
-    with subprocess.Popen(
-        [sys.executable, "-c", TAKES], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
+    with Talking(TAKES) as process:
         group.admit(process.pid)
         assert group.pids() == [process.pid]
         assert not group.remove()  # it is in use
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(b"x")
-        process.stdin.flush()
-        assert process.stdout.readline() == (b"alive\n" if lives else b"")
+        process.tell("go on")
+        assert process.hear() == ("alive" if lives else "")
         assert not lives or 256 * MIB <= group.charged_bytes() <= 320 * MIB
         process.kill()
     assert group.kills() == (0 if lives else 1)
@@ -126,10 +73,6 @@ def test_a_group_is_made_below_our_own_or_in_version_2_beside_it(
     assert first.path != second.path
 
 
-def refuse(path: Path) -> None:
-    raise OSError(30, "Read-only file system", str(path))
-
-
 def test_there_is_no_group_beside_the_root(machine: Machine) -> None:
     machine.stand_in("/", 2)
     assert machine.make_group() is None
@@ -143,7 +86,7 @@ def test_there_is_no_group_beside_the_root(machine: Machine) -> None:
     [
         lambda machine, patch: setattr(machine, "files", ["cgroup.procs"]),  # no memory control
         lambda machine, patch: patch.setattr(os, "access", lambda path, mode: False),
-        lambda machine, patch: patch.setattr(Path, "mkdir", refuse),
+        lambda machine, patch: patch.setattr(Path, "mkdir", refusal(errno.EROFS)),
         lambda machine, patch: (machine.proc / "self/cgroup").unlink(),  # no /proc
         lambda machine, patch: (machine.proc / "self/cgroup").write_text("4:cpu:/a\n1:name=x:/\n"),
     ],

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from refusals import refusal
 
 from data_gen import Recipe, ensure, hdf5_process
 from data_gen.layouts import Layout
@@ -75,22 +76,15 @@ def test_a_limit_on_the_size_of_files_is_named(tmp_path: Path, layout: list[str]
 def test_an_error_while_writing_is_told_leaves_nothing_and_the_next_call_succeeds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, message: str
 ) -> None:
-    def fails(_: int) -> None:
-        raise OSError(number, os.strerror(number))
-
     before = threading.active_count()
     with monkeypatch.context() as patch:
-        real = os.fsync
-        patch.setattr(os, "fsync", lambda file: (real(file), patch.setattr(os, "fsync", fails)))
+        real, refuse = os.fsync, refusal(number)
+        patch.setattr(os, "fsync", lambda file: (real(file), patch.setattr(os, "fsync", refuse)))
         with pytest.raises(OSError, match=message):  # the labels are written, the rows are not
             ensure("npy", tmp_path, rows=1000, progress=False)
     assert list(tmp_path.iterdir()) == []
     assert threading.active_count() == before
     ensure("npy", tmp_path, rows=1000, progress=False)
-
-
-def no_space(_: int) -> None:
-    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 DIES = "import os, sys; sys.stderr.write('last\\nwords\\n'); sys.stderr.flush(); os.abort()"
@@ -100,7 +94,7 @@ BREAKS = "import data_gen.recipe; data_gen.recipe.Recipe.labels = lambda *_: 1 /
 @pytest.mark.parametrize(
     ("start", "fsync", "error", "said"),
     [
-        (DIES, no_space, OSError, "the disk of .* filled up"),
+        (DIES, refusal(errno.ENOSPC), OSError, "the disk of .* filled up"),
         (DIES, os.fsync, ChildProcessError, "ended .*: words; if memory ran out"),
         (hdf5_process._START.replace("main()", BREAKS), os.fsync, ZeroDivisionError, "by zero"),
     ],

@@ -56,12 +56,6 @@ def test_every_layout_holds_the_right_rows_and_labels_and_is_found_again(
     assert made.rows_path.stat().st_mtime_ns == written
 
 
-def test_rows_are_those_of_npy(tmp_path: Path) -> None:
-    npy = ensure("npy", tmp_path, rows=100, progress=False)
-    with h5py.File(make(tmp_path, rows=100, chunks=(7, 5)).rows_path) as file:
-        assert np.array_equal(file["rows"][:], np.load(npy.rows_path))
-
-
 def test_pieces_too_large_for_memory_are_made_in_several_passes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,10 +1,9 @@
 """Making data takes the same small amount of memory whatever its size."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from talking import said_by
 
 BUDGET = 150 << 20  # over what the imports take
 
@@ -26,8 +25,7 @@ print(peak() - imports)
 
 
 def added_bytes(folder: Path, statement: str, size: int = 1 << 28) -> int:
-    command = [sys.executable, "-c", MEASURE.replace("{statement}", statement)]
-    added = int(subprocess.check_output([*command, str(folder), str(size)]))
+    added = int(said_by(MEASURE.replace("{statement}", statement), folder, size))
     for path in folder.iterdir():
         path.unlink()  # large: not to be kept until the tests are over
     return added

@@ -2,7 +2,6 @@ import mmap
 import multiprocessing
 import os
 import pickle
-import subprocess
 import sys
 import zlib
 from collections.abc import Callable
@@ -16,6 +15,7 @@ import numpy as np
 import psutil
 import pytest
 import torch
+from talking import said_by
 from torch.utils.data import DataLoader
 
 from data_gen import GeneratedData, ensure
@@ -88,17 +88,19 @@ def test_a_shuffled_epoch_is_right_collated_by_the_loader_or_in_ready_batches(
 READS_WITH_WORKERS = """
 import pickle, sys
 import numpy as np
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, StackDataset
 
-for data, dataset in pickle.loads(bytes.fromhex(sys.argv[1])):
+made, datasets = zip(*pickle.loads(bytes.fromhex(sys.argv[1])))
+for data, dataset in zip(made, datasets):
     assert data.count_wrong(dataset[7][0], [7]) == 0  # so that a fork inherits it open
-    batches = np.random.default_rng(0).permutation(3000).reshape(-1, 60).tolist()
-    loader = DataLoader(
-        dataset, batch_sampler=batches, num_workers=2, multiprocessing_context=sys.argv[2]
-    )
-    for indices, (rows, labels) in zip(batches, loader, strict=True):
+batches = np.random.default_rng(0).permutation(3000).reshape(-1, 60).tolist()
+both, method = StackDataset(*datasets), sys.argv[2]  # to start workers takes seconds
+loader = DataLoader(both, batch_sampler=batches, num_workers=2, multiprocessing_context=method)
+for indices, found in zip(batches, loader, strict=True):
+    for data, (rows, labels) in zip(made, found, strict=True):
         assert data.count_wrong(rows, indices) == 0
         assert (labels.numpy() == data.expected_labels(indices)).all()
+for data, dataset in zip(made, datasets):
     assert data.count_wrong(dataset[8][0], [8]) == 0
 """
 
@@ -109,8 +111,7 @@ def test_rows_are_right_in_workers_though_the_parent_has_read_before(
 ) -> None:
     made = [make(folder, layout) for layout in ("npy, rows above a page", "gzip")]
     pairs = pickle.dumps([(data, labelled(data)) for data in made]).hex()
-    command = [sys.executable, "-c", READS_WITH_WORKERS, pairs, start_method]
-    subprocess.run(command, check=True, timeout=200)
+    said_by(READS_WITH_WORKERS, pairs, start_method)
 
 
 def test_a_batch_comes_in_the_order_asked_with_repeats_and_may_be_empty(
@@ -249,9 +250,7 @@ def test_an_epoch_takes_a_few_batches_of_memory(
         for first in range(0, 8192, 64):
             rows[first : first + 64] = np.random.default_rng(first).random((64, 4096), np.float32)
     assert layout or (open_hdf5(path, "rows").offset or 0) % 4 > 0
-    command = [sys.executable, "-c", READS_AN_EPOCH, str(path)]
-    output = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=120)
-    assert int(output.stdout) < limit << 20
+    assert int(said_by(READS_AN_EPOCH, path)) < limit << 20
 
 
 def test_a_worker_makes_large_batches_where_the_loop_can_have_them(

@@ -10,17 +10,19 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import lesson_functions as lessons
 import lesson_loaders as loaders
+import numpy as np
 import pytest
-from running import BUDGET, MIB, Stops, from_a_module_that, needs_fork, run
+from running import BUDGET, MIB, from_a_module_that, needs_fork, run
 
 from helpers.budget import enforcement
-from helpers.records import Guess, Outcome
+from helpers.live import NoView
+from helpers.records import Guess, Outcome, Snapshot
 from helpers.running.shared_state import STATE_VARIABLE
 from helpers.running.warm_pool import WarmPool, pool
 
@@ -29,7 +31,9 @@ from helpers.running.warm_pool import WarmPool, pool
 
 def test_a_finished_run_is_recorded() -> None:
     guess = Guess("How much?", "MiB", 3)
-    record = run(loaders.one_epoch, loaders.Rows(160), 0, title="an epoch", guess=guess)
+    timeout = np.float32(120)  # a number of any library will do
+    asked: dict[str, Any] = {"title": "an epoch", "guess": guess, "timeout": timeout}
+    record = run(loaders.one_epoch, loaders.Rows(160), 0, **asked)
     assert (record.outcome, record.value, record.error) == (Outcome.FINISHED, 160, "")
     assert (record.title, record.guess, record.budget_bytes) == ("an epoch", guess, BUDGET)
     assert record.enforced_by == enforcement()
@@ -66,12 +70,7 @@ def test_the_child_works_where_and_as_the_notebook_does(
     assert seen["environment"] == dict(os.environ) | ours | {"PYTHONUNBUFFERED": "1"}
 
 
-def test_without_a_working_folder_it_is_said_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "gone").mkdir()
-    monkeypatch.chdir(tmp_path / "gone")
-    (tmp_path / "gone").rmdir()
+def test_without_a_working_folder_it_is_said_what_to_do(gone_folder: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"working folder has been removed: .*os\.chdir"):
         run(lessons.add, 1, 2)
 
@@ -98,39 +97,21 @@ def test_workers_that_call_track_neither_count_nor_show_a_bar() -> None:
 # Ways to end
 
 LINE = "at lesson_functions.py line"
-on_posix = pytest.mark.skipif(sys.platform == "win32", reason="no signals, no limit on files")
+CRASHED, RAISED = Outcome.CRASHED, Outcome.RAISED
+ENDS: list[tuple[Callable[..., Any], tuple[Any, ...], Outcome, str]] = [
+    (sys.exit, (3,), RAISED, "^SystemExit: 3$"),
+    (os._exit, (3,), CRASHED, r"^the process left without a result \(exit code 3\)$"),
+    (lessons.run_inside, (), RAISED, "^RuntimeError: run was called inside a function"),
+]
+if sys.platform != "win32":  # no signals there, no limit on files
+    ENDS += [
+        (lessons.flood_a_stream, (20 * MIB,), CRASHED, rf"^SIGSEGV \(Segment.* fault\), {LINE}"),
+        (signal.raise_signal, (9,), CRASHED, "not by its budget"),
+        (lessons.have_no_room_for_the_result, (), CRASHED, "without a result"),
+    ]
 
 
-@pytest.mark.parametrize(
-    ("function", "arguments", "outcome", "words"),
-    [
-        (sys.exit, (3,), Outcome.RAISED, "^SystemExit: 3$"),
-        (
-            os._exit,
-            (3,),
-            Outcome.CRASHED,
-            r"^the process left without a result \(exit code 3\)$",
-        ),
-        pytest.param(
-            lessons.flood_a_stream,
-            (20 * MIB,),
-            Outcome.CRASHED,
-            rf"^SIGSEGV \(Segmentation fault\), {LINE}",
-            marks=on_posix,
-        ),
-        pytest.param(
-            signal.raise_signal, (9,), Outcome.CRASHED, "not by its budget", marks=on_posix
-        ),
-        pytest.param(
-            lessons.have_no_room_for_the_result,
-            (),
-            Outcome.CRASHED,
-            "without a result",
-            marks=on_posix,
-        ),
-        (lessons.run_inside, (), Outcome.RAISED, "^RuntimeError: run was called inside a function"),
-    ],
-)
+@pytest.mark.parametrize(("function", "arguments", "outcome", "words"), ENDS)
 def test_every_way_to_end_is_told(
     function: Callable[..., Any], arguments: tuple[Any, ...], outcome: Outcome, words: str
 ) -> None:
@@ -159,7 +140,16 @@ def test_a_child_that_hangs_is_timed_out_also_before_its_function(
 
 
 def test_the_reader_may_press_stop() -> None:
-    record = run(loaders.endless_epoch, view=Stops(batches=5))
+    class Button(NoView):
+        seen: Sequence[Snapshot] = ()
+
+        def update(self, snapshots: Sequence[Snapshot]) -> None:
+            self.seen = snapshots
+
+        def stop_requested(self) -> bool:
+            return any(snapshot.counters.batches >= 5 for snapshot in self.seen[-1:])
+
+    record = run(loaders.endless_epoch, view=Button())
     assert (record.outcome, record.error) == (Outcome.STOPPED, "")
     assert record.counters.batches >= 5
 
@@ -184,7 +174,18 @@ def test_a_workers_true_error_reaches_the_reader_under_spawn() -> None:
         ((1, 2), {"timeout": 0}, "timeout is 0: pass seconds above zero, or None for no limit"),
         ((1, 2), {"timeout": float("nan")}, "timeout is nan"),
         ((1, 2), {"start_method": "thread"}, "start method 'thread' is not available here"),
+        ((1, 2), {"timeout": "9"}, "timeout is '9'"),
+        ((1, 2), {"title": 7}, "title is 7: pass words"),
+        ((1, 2), {"view": "line"}, "view is 'line': pass None, or an object"),
+        ((1, 2), {"cold": ["gone.npy"]}, "gone.npy does not exist: make the data first"),
+        ((1, 2), {"cold": [Path("/")]}, "/ is a folder: name a file in it"),
+        ((1, 2), {"cold": [7]}, r"cold is \[7\]: pass a list of paths"),
+        ((1, 2), {"cold": __file__}, "cold is '.*test_experiment.py': pass a list of paths"),
+        ((1, 2), {"cold": Path(__file__)}, "cold is .*test_experiment.py.*: pass a list of paths"),
         ((threading.Lock(), 1), {}, "cannot be pickled"),
+        ((1, 2), {"BACKEND": "guess"}, "BACKEND is 'guess': use auto, proc or psutil"),
+        ((1, 2), {"ENFORCER": "guess"}, "ENFORCER is 'guess': set it to 'auto'"),
+        ((1, 2), {"VIEW": "film", "view": None}, "VIEW='film' is not a view: use one of auto"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_starts(
@@ -194,21 +195,13 @@ def test_what_cannot_be_is_refused_before_anything_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(WarmPool, "take", lambda *_: pytest.fail("a process was started"))
-    with pytest.raises((ValueError, TypeError), match=words):
-        run(lessons.add, *arguments, **options)
+    for name in [name for name in options if name.isupper()]:
+        monkeypatch.setenv(f"LARGER_THAN_RAM_{name}", options[name])
+    given = {name: value for name, value in options.items() if name.islower()}
+    with pytest.raises((ValueError, TypeError, OSError), match=words):
+        run(lessons.add, *arguments, **given)
 
 
 def test_a_budget_below_what_torch_takes_is_refused() -> None:
     with pytest.raises(ValueError, match=r"ram_budget 64 MiB is too small: .* Pass at least \d+ M"):
         run(lessons.add, 1, 2, ram_budget="64 MiB")
-
-
-@pytest.mark.parametrize(
-    ("variable", "known"), [("BACKEND", "use auto, proc or"), ("ENFORCER", "set it to 'auto'")]
-)
-def test_a_variable_that_asks_for_what_nobody_has_is_refused(
-    variable: str, known: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(f"LARGER_THAN_RAM_{variable}", "guess")
-    with pytest.raises(ValueError, match=f"LARGER_THAN_RAM_{variable} is 'guess': {known}"):
-        run(lessons.add, 1, 2)

@@ -2,8 +2,6 @@
 
 import multiprocessing
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import lesson_loaders as loaders
 import numpy as np
 import pytest
 from running import BUDGET, MIB, needs_fork, run
+from talking import Talking, said_by
 
 from helpers.budget import PREFIX
 from helpers.records import Outcome
@@ -107,16 +106,11 @@ def container() -> Iterator[Group]:
 def test_a_kill_at_the_limit_of_the_container_is_no_kill_at_the_budget(
     container: Group, enforcer: str, budget: str, reserved: float, lowered: bool
 ) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", f"input()\n{IN_A_CONTAINER}", budget, str(reserved)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ
-        | {"PYTHONPATH": os.pathsep.join(sys.path), "LARGER_THAN_RAM_ENFORCER": enforcer},
-    ) as caller:
+    env = os.environ | {"LARGER_THAN_RAM_ENFORCER": enforcer}
+    with Talking(f"input()\n{IN_A_CONTAINER}", budget, reserved, env=env) as caller:
         container.admit(caller.pid)
-        ending, enforced_by, asked = caller.communicate("\n")[0].strip().split("; ")
+        caller.tell("go on")
+        ending, enforced_by, asked = caller.hear().split("; ")
     said = f"the 1 GiB limit of this container, below its {budget} budget"
     assert ending == f"killed: at {said}"
     assert asked == str(lowered)
@@ -165,11 +159,9 @@ print(r.outcome, highest - libraries)
 @needs_proc
 def test_the_childs_own_account_agrees(watcher_enforced: str, four_times_the_budget: Path) -> None:
     """The kernel keeps the highest RSS of children that have ended: no look can have missed it."""
-    words = [sys.executable, "-c", ACCOUNTS, str(four_times_the_budget)]
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
 
     def peak() -> float:
-        outcome, highest = subprocess.check_output(words, text=True, env=env).split()
+        outcome, highest = said_by(ACCOUNTS, four_times_the_budget).split()
         assert outcome == "killed"
         return float(highest)
 
@@ -201,8 +193,9 @@ def test_a_run_at_its_budget_without_headway_is_ended_by_the_watcher(
     with (tmp_path / "cold.npy").open("wb") as file:  # with a place on the disk, unlike zeros
         header = {"descr": "<f4", "fortran_order": False, "shape": (BUDGET // 2,)}
         np.lib.format.write_array_header_1_0(file, header)
+        some = os.urandom(MIB)
         for _ in range(2 * BUDGET // MIB):
-            file.write(os.urandom(MIB))
+            file.write(some)
     record = run(lessons.pickle_a_map, tmp_path / "cold.npy", cold=[tmp_path / "cold.npy"])
     assert record.outcome is Outcome.KILLED
     full = [s.seconds for s in record.snapshots if s.budgeted_bytes > FULL_SHARE * BUDGET]

@@ -1,5 +1,6 @@
 """What goes wrong around an experiment, and what a function may leave and do."""
 
+import errno
 import multiprocessing
 import signal
 import sys
@@ -13,6 +14,7 @@ import lesson_loaders as loaders
 import numpy as np
 import psutil
 import pytest
+from refusals import refusal
 from running import MIB, Does, is_running, needs_fork, run, said_by_both_workers
 
 from helpers.records import Outcome
@@ -42,10 +44,8 @@ def test_a_watcher_that_is_killed_is_said_and_everything_is_ended(tmp_path: Path
 def test_a_full_disk_is_said_before_anything_starts_and_loses_no_record(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def no_room(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
-
     pool.warm_up()
+    no_room = refusal(errno.ENOSPC)
     monkeypatch.setattr("helpers.running.shared_state.SharedState.create", no_room)
     assert run(lessons.add, 1, 2).value == 3  # the next sandbox cannot be started
     with pytest.raises(OSError, match="No space left on device"):

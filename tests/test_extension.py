@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-import nbformat
-from notebook_tools import RUN_TYPE, execute, output_text
+from notebook_tools import RUN_TYPE, execute, made_up, output_text
 
 CELLS = [
     "%load_ext helpers\nfrom helpers import run\nfrom helpers.running.warm_pool import pool",
@@ -18,10 +17,7 @@ CELLS = [
 
 
 def test_the_extension_brings_what_the_lessons_use(tmp_path: Path) -> None:
-    path = tmp_path / "made_up.ipynb"
-    cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
-    notebook = execute(path)
+    notebook = execute(tmp_path / "made_up.ipynb", notebook=made_up(*CELLS))
     warm, _, _, ran, shown, _, profiled = notebook.cells[1:]
     assert output_text(warm) == "True"
     assert "42" in output_text(ran)

@@ -14,10 +14,9 @@ from multiprocessing import get_all_start_methods
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
-from notebook_tools import execute, output_text
+from notebook_tools import execute, made_up, output_text
 from traitlets.config import Config
 
 from helpers.cells.lesson_folder import LessonFolder, sweep
@@ -412,7 +411,7 @@ class Rows(Dataset):
 FACTOR = {factor}
 """
 LOOP = """
-loader = DataLoader(Rows(), num_workers=2, multiprocessing_context="{method}")
+loader = DataLoader(Rows(), num_workers=1, multiprocessing_context="{method}")
 values, pids = zip(*loader)
 print([int(v) for v in values], os.getpid() in [int(p) for p in pids])
 """
@@ -433,8 +432,7 @@ def test_workers_run_the_newest_class_of_a_cell_under_every_start_method(tmp_pat
     for factor, method in enumerate(methods, start=1):
         cells += [DATASET.replace("{factor}", str(factor)), LOOP.replace("{method}", method)]
     load = "from helpers.importable import register; register(get_ipython())"
-    sources = [load, *cells, STOP_SERVERS, "Rows.__module__"]
-    made = nbformat.v4.new_notebook(cells=[*map(nbformat.v4.new_code_cell, sources)])
+    made = made_up(load, *cells, STOP_SERVERS, "Rows.__module__")
     done = execute(tmp_path / "07_made_up.ipynb", notebook=made, timeout=120)
     shown = [output_text(cell).strip() for cell in done.cells[1:]]
     expected = [f"[0, {f}, {2 * f}, {3 * f}] False" for f in range(1, len(methods) + 1)]

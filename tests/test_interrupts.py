@@ -16,35 +16,21 @@ def the_handler_is_as_before() -> Iterator[None]:
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def interrupt_twice_and_go_on(done: list[str]) -> None:
-    with interrupts_held():
-        signal.raise_signal(signal.SIGINT)
-        signal.raise_signal(signal.SIGINT)
-        done.append("the block")
-
-
-def interrupt_inside_and_go_on(done: list[str]) -> None:
-    with interrupts_held():
-        interrupt_twice_and_go_on(done)
-        done.append("the outer block")
-
-
 def test_an_interrupt_waits_for_the_end_of_the_outermost_block() -> None:
     done: list[str] = []
-    with pytest.raises(KeyboardInterrupt):
-        interrupt_inside_and_go_on(done)
+    with pytest.raises(KeyboardInterrupt), interrupts_held():  # noqa: PT012 - where it comes
+        with interrupts_held():
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+            done.append("the block")
+        done.append("the outer block")
     assert done == ["the block", "the outer block"]
 
 
-def interrupt_and_fail() -> None:
-    with interrupts_held():
+def test_an_error_inside_passes() -> None:
+    with pytest.raises(ZeroDivisionError), interrupts_held():  # noqa: PT012 - both are one
         signal.raise_signal(signal.SIGINT)
         raise ZeroDivisionError
-
-
-def test_an_error_inside_passes() -> None:
-    with pytest.raises(ZeroDivisionError):
-        interrupt_and_fail()
 
 
 def test_an_interrupt_that_was_heeded_is_not_raised() -> None:

@@ -1,9 +1,6 @@
 """A kernel that is killed, restarted or interrupted: everything that it started ends by itself."""
 
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +10,7 @@ import leftovers
 import psutil
 import pytest
 from running import said_by_both_workers
+from talking import Talking
 
 from helpers.running.run_folder import sweep
 
@@ -47,17 +45,10 @@ sys.stdin.read()
 
 
 @contextmanager
-def kernel(code: str, *words: object) -> Iterator[subprocess.Popen[str]]:
+def kernel(code: str, *words: object) -> Iterator[Talking]:
     """Start a Python process that plays the kernel, and wait until it is ready."""
-    with subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, words)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
+    with Talking(code, *words) as process:
+        assert process.hear() == "ready"
         yield process
         process.kill()
 
@@ -130,8 +121,7 @@ def test_interrupts_from_outside_stop_the_experiment_and_the_kernel_lives(tmp_pa
         wait_for(said_by_both_workers(pids))
         for _ in range(3):  # an impatient reader
             process.send_signal(signal.SIGINT)
-        assert process.stdout is not None
-        assert process.stdout.readline() == "stopped True\n"
+        assert process.hear() == "stopped True"
         left = leftovers.left_since(before, allowed=lambda: frozenset({f"process {process.pid}"}))
         assert left == []
         assert process.poll() is None

@@ -2,8 +2,6 @@
 
 import itertools
 import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -12,6 +10,7 @@ from pathlib import Path
 
 import leftovers
 import pytest
+from talking import Talking
 
 from helpers.budget import make_group
 from helpers.running.sandbox import Sandbox
@@ -35,12 +34,8 @@ sys.stdin.read()
 @contextmanager
 def orphaned(code: str, env: dict[str, str] | None = None) -> Iterator[list[str]]:
     """Start a process whose parent ends, and yield the words that it says."""
-    leaves = [sys.executable, "-c", LEAVES, code]
-    with subprocess.Popen(
-        leaves, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
-    ) as parent:
-        assert parent.stdout is not None
-        words = parent.stdout.readline().split()
+    with Talking(LEAVES, code, env=env or os.environ) as parent:
+        words = parent.hear().split()
         parent.wait()
         try:
             yield words

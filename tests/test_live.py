@@ -2,7 +2,6 @@
 
 import io
 import os
-import subprocess
 import sys
 import weakref
 from collections.abc import Iterator, Sequence
@@ -13,12 +12,13 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
-import nbformat
 import pytest
-from made_up import GIB, counted, finished_run, killed_run, snapshot
+from made_up import GIB, Clock, counted, finished_run, killed_run, snapshot
 from matplotlib.image import imread
-from notebook_tools import execute
+from notebook_tools import execute, made_up
+from refusals import FullDisk
 from running import run
+from talking import said_by
 
 from helpers import live, plots
 from helpers.drawing import front_end, notebook_view
@@ -31,15 +31,6 @@ from helpers.live import EndView, LineView, NoView, choose_view
 from helpers.records import Snapshot
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
-
-
-class Clock:
-    """A clock that goes on only when it is told to."""
-
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class FrontEnd:
@@ -104,12 +95,6 @@ def test_the_view_suits_the_place_unless_the_environment_chooses_another(
     assert type(choose_view("a title", GIB, "watcher", place=place)).__name__ == view
 
 
-def test_an_unknown_view_is_named_with_those_that_exist(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(live.VARIABLE, "film")
-    with pytest.raises(ValueError, match=r"LARGER_THAN_RAM_VIEW='film' .* auto, live, line, end"):
-        choose_view("a title", GIB, "watcher")
-
-
 def test_a_terminal_gets_one_line_that_rewrites_itself_cut_where_it_would_wrap(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -137,18 +122,11 @@ def test_a_terminal_gets_one_line_that_rewrites_itself_cut_where_it_would_wrap(
     assert stream.getvalue().endswith("\n")
 
 
-class Full(io.StringIO):
-    """A stream that takes nothing more."""
-
-    def write(self, words: str) -> int:
-        raise OSError(28, "No space left on device")
-
-
 CLOSED = io.StringIO()
 CLOSED.close()
 
 
-@pytest.mark.parametrize("stream", [Full(), CLOSED, None], ids=["full", "closed", "none"])
+@pytest.mark.parametrize("stream", [FullDisk(), CLOSED, None], ids=["full", "closed", "none"])
 def test_a_stream_that_cannot_be_written_ends_nothing(
     stream: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -336,7 +314,7 @@ CELLS = [
 def test_an_executed_notebook_keeps_one_figure_for_each_cell_and_no_widget(
     choice: str, tmp_path: Path
 ) -> None:
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
+    notebook = made_up(*CELLS)
     execute(tmp_path / "views.ipynb", notebook=notebook, view=choice)
     for cell in notebook.cells:
         bundles = [output.data for output in cell.outputs]
@@ -355,5 +333,4 @@ def test_views_and_figures_work_without_ipython_and_ipywidgets_and_import_no_pyp
         "print(type(choose_view('t', 1, 'watcher')).__name__, predictions.predict('How?', 'MiB'))\n"
         "print('matplotlib.pyplot' in sys.modules)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "EndView How? Write your guess in MiB: guess.value = ...\nFalse\n"
+    assert said_by(code) == "EndView How? Write your guess in MiB: guess.value = ...\nFalse"

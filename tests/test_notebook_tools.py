@@ -21,6 +21,7 @@ from notebook_rules import (
     style_problems,
 )
 from notebook_tools import RUN_TYPE, NotebookError, execute, output_text, runs_shown
+from notebook_tools import made_up as notebook
 from run_notebooks import main as run_main
 
 
@@ -30,11 +31,6 @@ def code(source: str, *marks: str, **metadata: Any) -> Any:
 
 def text(source: str) -> Any:
     return nbformat.v4.new_markdown_cell(source)
-
-
-def notebook(*cells: Any, **metadata: Any) -> Any:
-    cells = tuple(code(cell) if isinstance(cell, str) else cell for cell in cells)
-    return nbformat.v4.new_notebook(cells=list(cells), metadata=metadata)
 
 
 def swaps(*named: tuple[str, ...]) -> dict[str, Any]:
@@ -71,7 +67,7 @@ def test_an_error_names_notebook_cell_line_and_exception(
 ) -> None:
     made = notebook("1", text("# words"), "\n# a comment\n" + source, "never = 1")
     with pytest.raises(NotebookError) as raised:
-        execute(tmp_path / "05_made_up.ipynb", notebook=made, timeout=5)
+        execute(tmp_path / "05_made_up.ipynb", notebook=made, timeout=3)
     assert "05_made_up.ipynb, code cell 2 (`# a comment`): " in str(raised.value)
     assert reason in str(raised.value)
     assert output_text(raised.value.notebook.cells[0]) == "1"

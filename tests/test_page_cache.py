@@ -4,36 +4,19 @@ import mmap
 import os
 import platform
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
-from ballast import MIB, Child, need_a_disk
+from ballast import MIB, Child
+from refusals import refusal
 
 from helpers import page_cache
-from helpers.disk import sequential_read
 from helpers.page_cache import Eviction, evict, resident_bytes
 from helpers.system import page_cache_calls
 
 SIZE = 8 * MIB + 123  # the last page is not full
 Patch = pytest.MonkeyPatch
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    need_a_disk(tmp_path)
-    path = tmp_path / "features.npy"
-    path.write_bytes(os.urandom(SIZE))
-    return path
-
-
-def fails_with(number: int) -> Callable[..., None]:
-    def fail(*_: object, **__: object) -> None:
-        raise OSError(number, os.strerror(number))
-
-    return fail
 
 
 def read_only(path: Path, size: int, offset: int) -> None:
@@ -48,7 +31,7 @@ def test_a_file_just_written_is_cached_whole_and_dropped_whole(file: Path) -> No
     assert resident_bytes(file) == SIZE
     eviction = evict(str(file))
     assert eviction == Eviction(file, SIZE, SIZE, 0)
-    assert repr(eviction) == "features.npy: 8 MiB cached, 0 B stayed"
+    assert repr(eviction) == "rows.npy: 8 MiB cached, 0 B stayed"
     assert [resident_bytes(file) for _ in range(3)] == [0, 0, 0], "asking fetches no page"
     os.truncate(file, 0)
     assert evict(file) == Eviction(file, 0, 0, 0)
@@ -74,7 +57,7 @@ def test_pages_that_a_process_maps_stay_and_the_record_says_why(file: Path) -> N
     assert eviction.resident_after is not None
     assert eviction.resident_after > SIZE // 2
     assert "stayed: a process still maps it" in repr(eviction)
-    assert "features.npy stayed in the page cache" in eviction.why_not_cold
+    assert "rows.npy stayed in the page cache" in eviction.why_not_cold
     assert evict(file).why_not_cold == ""
 
 
@@ -92,7 +75,7 @@ def test_where_nobody_tells_what_is_cached_the_record_says_so(
     assert resident_bytes(file) is None
     eviction = evict(file)
     assert eviction == Eviction(file, SIZE, None, None)
-    assert repr(eviction) == "features.npy: dropped; the system does not tell how much was cached"
+    assert repr(eviction) == "rows.npy: dropped; the system does not tell how much was cached"
 
 
 def test_the_kernel_is_not_believed_about_a_file_that_is_not_ours(
@@ -114,7 +97,7 @@ def test_where_mincore_cannot_be_asked_cachestat_gives_the_same_answers(
 ) -> None:
     read_only(file, MIB, 0)
     told = [resident_bytes(file, at_most_bytes=size) for size in (None, MIB, 1)]
-    monkeypatch.setattr(mmap, "mmap", fails_with(errno.ENODEV))
+    monkeypatch.setattr(mmap, "mmap", refusal(errno.ENODEV))
     assert [resident_bytes(file, at_most_bytes=size) for size in (None, MIB, 1)] == told
 
 
@@ -131,7 +114,7 @@ def test_on_macos_a_map_of_the_file_is_invalidated_and_what_stayed_is_told(
     eviction = evict(file)
     assert eviction == Eviction(file, SIZE, SIZE, SIZE, possible=status == 0)
     assert {call.args[1:] for call in msync.call_args_list} == {(SIZE, 2)}
-    said = "this system cannot drop features.npy from its page cache: what follows may be warm"
+    said = "this system cannot drop rows.npy from its page cache: what follows may be warm"
     assert (repr(eviction) == said) is bool(status)
 
 
@@ -150,38 +133,12 @@ def test_on_windows_the_file_is_opened_without_buffers_once(
     assert [call.args for call in kernel32.CloseHandle.call_args_list] == [(7,)] * (handle == 7)
 
 
-@pytest.mark.parametrize("ask", [evict, resident_bytes, sequential_read])
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        (str, FileNotFoundError, "rows.npy does not exist: make the data first"),
-        (os.mkdir, IsADirectoryError, "rows.npy is a folder: name a file in it"),
-        (os.mkfifo, OSError, "rows.npy is not a regular file .*: name a file"),
-        (lambda path: path.symlink_to(path), OSError, r"read \(Too many levels .*\): remove the"),
-        (lambda path: path.symlink_to("x"), FileNotFoundError, "a link to x, which .*: remove the"),
-    ],
-    ids=["missing", "folder", "pipe", "loop", "link to nothing"],
-)
-def test_what_is_no_file_is_told_without_waiting_for_it(
-    tmp_path: Path, ask: Any, make: Any, error: type[OSError], message: str
-) -> None:
-    make(tmp_path / "rows.npy")
-    with pytest.raises(error, match=message):
-        ask(tmp_path / "rows.npy")
-
-
-def test_an_unreadable_file_is_named(file: Path, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
-    with pytest.raises(PermissionError, match=r"features\.npy cannot be read: change its perm"):
-        evict(file)
-
-
 @pytest.mark.parametrize("number", [errno.EINVAL, errno.EROFS])
 def test_a_file_on_a_read_only_image_is_dropped_though_it_cannot_be_synchronised(
     file: Path, monkeypatch: Patch, number: int
 ) -> None:
     os.sync()
-    monkeypatch.setattr(os, "fsync", fails_with(number))
+    monkeypatch.setattr(os, "fsync", refusal(number))
     assert evict(file) == Eviction(file, SIZE, SIZE, 0)
 
 
@@ -189,8 +146,8 @@ def test_a_file_on_a_read_only_image_is_dropped_though_it_cannot_be_synchronised
 def test_no_call_of_the_system_fails_without_naming_the_file_the_cause_and_the_next_step(
     file: Path, monkeypatch: Patch, target: str
 ) -> None:
-    monkeypatch.setattr(target, fails_with(errno.EIO))
+    monkeypatch.setattr(target, refusal(errno.EIO))
     action = "looked at in" if target == "mmap.mmap" else "dropped from"
-    cause = rf"features\.npy cannot be {action} the page cache \(Input.*\): copy it to another disk"
+    cause = rf"rows\.npy cannot be {action} the page cache \(Input.*\): copy it to another disk"
     with pytest.raises(OSError, match=cause):
         evict(file)

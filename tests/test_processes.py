@@ -2,15 +2,15 @@
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from running import is_running
+from talking import Talking
 
 from helpers.system import processes
 from helpers.system.processes import command_line, end_all, kill, members
@@ -37,20 +37,7 @@ WAITS = "import sys; print(flush=True); sys.stdin.read()"
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc")
 
 
-def start(code: str, *words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *words],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def said(process: subprocess.Popen[str]) -> list[int]:
-    """Return the numbers of the line that a process says when it is ready."""
-    assert process.stdout is not None
-    return [int(word) for word in process.stdout.readline().split()]
+start = partial(Talking, start_new_session=True)
 
 
 def end(session: int, listed: Callable[[], list[int]] = list, *, patience: float = 8.0) -> bool:
@@ -68,10 +55,10 @@ class Family:
 @pytest.fixture
 def family(monkeypatch: pytest.MonkeyPatch) -> Iterator[Family]:
     with start(FAMILY) as leader, monkeypatch.context() as patch:
-        child, orphan = said(leader)
+        child, orphan = map(int, leader.hear().split())
         patch.setenv("LESSON_MARK", "a run's own")
         with start(WAITS) as stranger:
-            said(stranger)
+            stranger.hear()  # it is ready
             yield Family(leader.pid, child, orphan, stranger.pid)
             stranger.kill()
         end(leader.pid)
@@ -137,7 +124,7 @@ def test_a_resource_tracker_may_end_by_itself(
 @needs_proc
 def test_a_tracker_is_known_by_its_command_line() -> None:
     with start(WAITS, processes.TRACKERS[0]) as tracker, start(WAITS) as other:
-        said(tracker), said(other)
+        tracker.hear(), other.hear()
         assert processes._is_tracker(tracker.pid)
         assert not processes._is_tracker(other.pid)
         tracker.kill()

@@ -1,8 +1,6 @@
 """`track`: what it counts, where it counts, and that it changes nothing."""
 
 import contextlib
-import dataclasses
-import io
 import os
 import re
 import sys
@@ -14,22 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from made_up import Clock
+from refusals import FullDisk
 from torch.utils.data import DataLoader, IterableDataset
 
 from helpers.progress import track
 from helpers.records import Counters
 from helpers.running.counting import count
 from helpers.running.shared_state import STATE_VARIABLE, SharedState
-
-
-@dataclasses.dataclass
-class Clock:
-    """A clock that moves when it is told to."""
-
-    now: float = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -275,11 +265,6 @@ def test_outside_a_run_or_when_its_state_is_gone_it_is_a_progress_bar(
 def test_a_progress_bar_knows_no_end_without_a_length(capsys: pytest.CaptureFixture[str]) -> None:
     assert list(track(iter([1, 2]), seconds=1000)) == [1, 2]
     assert "2batch" in capsys.readouterr().err
-
-
-class FullDisk(io.StringIO):
-    def write(self, text: str) -> int:
-        raise OSError(28, "No space left on device")
 
 
 @pytest.mark.parametrize("stderr", [None, FullDisk()])

@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-import sys
 import tomllib
 import types
 from importlib.metadata import version
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+from talking import said_by
 
 import helpers
 
@@ -61,20 +61,16 @@ def test_the_tested_set_is_what_runs_here() -> None:
 
 @pytest.mark.parametrize("name", ["helpers", "data_gen"])
 def test_importing_a_package_imports_nothing_heavy(name: str) -> None:
-    code = (
-        f"import sys, {name}; print(sorted({{'torch', 'matplotlib', 'h5py'}} & set(sys.modules)))"
-    )
-    output = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert output.stdout.strip() == "[]"
+    code = f"import sys, {name}; print({{'torch', 'matplotlib', 'h5py'}} & set(sys.modules))"
+    assert said_by(code) == "set()"
 
 
 def test_the_loaders_need_no_more_than_their_own_extra(tmp_path: Path) -> None:
     """A process that cannot import what only the workshop asks for reads a file all the same."""
     only_there = requirements("workshop").keys() | {"IPython", "ipykernel", "memory_profiler"}
     code = f"""
-import sys
+import sys, warnings
+warnings.simplefilter("ignore")
 for name in {sorted(name.replace("-", "_") for name in only_there)}:
     sys.modules[name] = None
 import numpy, torch
@@ -83,7 +79,7 @@ from data_gen import ensure
 path = ensure("npy", {str(tmp_path)!r}, rows=1000, progress=False).rows_path
 assert sum(len(rows) for rows in ShuffledBlocks(path)) == len(NpyDataset(path)) == 1000
 """
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+    said_by(code)
 
 
 def test_every_public_name_loads_and_is_no_module_and_is_known_to_type_checkers() -> None:

@@ -4,39 +4,26 @@ import dataclasses
 from typing import Any
 
 import pytest
+from made_up import MIB, finished_run, snapshot
 
-from helpers.records import Counters, Outcome, Run, Snapshot
-
-MIB = 2**20
+from helpers.records import Counters, Outcome, Run
 
 
 def a_run(**changes: Any) -> Run:
-    settled: dict[str, Any] = {
-        "title": "one_epoch(OpensLazily)",
-        "outcome": Outcome.FINISHED,
-        "seconds": 2.04,
-        "budget_bytes": 2**30,
-        "enforced_by": "kernel (cgroup v2)",
-        "measure": "PSS",
-        "start_method": "fork",
-    }
-    return Run(**(settled | changes))
-
-
-def a_snapshot(seconds: float, anonymous: int, shared: int = 0, **changes: Any) -> Snapshot:
-    return Snapshot(seconds, anonymous, 0, shared, rss_bytes=anonymous, processes=1, **changes)
+    settled: dict[str, Any] = {"title": "one_epoch(OpensLazily)", "snapshots": ()}
+    return finished_run(2.04, **(settled | {"enforced_by": "kernel (cgroup v2)"} | changes))
 
 
 COUNTED = Counters(samples=600, batches=6, waiting_seconds=0.5, working_seconds=1.5)
 SNAPSHOTS = (
-    a_snapshot(0, 100),
-    a_snapshot(1, 700, 50),
-    a_snapshot(2, 300, counters=COUNTED, read_bytes=9),
+    snapshot(0, 100),
+    snapshot(1, 700, shared_bytes=50 * MIB),
+    snapshot(2, 300, counters=COUNTED, read_bytes=9),
 )
 
 
 def test_a_run_is_read_in_one_line() -> None:
-    run = a_run(snapshots=(a_snapshot(0, 100 * MIB), a_snapshot(2, 144 * MIB, counters=COUNTED)))
+    run = a_run(snapshots=(snapshot(0, 100), snapshot(2, 144, counters=COUNTED)))
     assert repr(run) == (
         "one_epoch(OpensLazily): finished after 2.0 s; peak anonymous 144 MiB; "
         "600 samples; 300 samples/s"
@@ -50,48 +37,45 @@ def test_a_budget_that_was_lowered_is_said() -> None:
 
 
 def test_a_run_without_track_leaves_the_samples_out() -> None:
-    assert repr(a_run(snapshots=(a_snapshot(0, 2**20),))).endswith(
-        "after 2.0 s; peak anonymous 1 MiB"
-    )
+    assert repr(a_run(snapshots=(snapshot(0, 1),))).endswith("after 2.0 s; peak anonymous 1 MiB")
+
+
+LIMIT = "the 1.2 GiB limit of this"
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("outcome", "changes", "words"),
     [
-        ({"outcome": Outcome.FINISHED}, "finished"),
+        ("finished", {}, "finished"),
+        ("killed", {}, "killed: over its 1 GiB budget, by the kernel (cgroup v2)"),
         (
-            {"outcome": Outcome.KILLED},
-            "killed: over its 1 GiB budget, by the kernel (cgroup v2)",
-        ),
-        (
-            {"outcome": Outcome.KILLED, "enforced_by": "watcher", "error": "Oh: dear\nmore"},
+            "killed",
+            {"enforced_by": "watcher", "error": "Oh: dear\nmore"},
             "killed: over its 1 GiB budget, by the watcher, which raised Oh: dear",
         ),
         (
-            {"outcome": Outcome.KILLED, "asked_bytes": 2**32, "limit": "the 1.2 GiB limit of this"},
-            "killed: at the 1.2 GiB limit of this, below its 4 GiB budget",
+            "killed",
+            {"asked_bytes": 2**32, "limit": LIMIT},
+            f"killed: at {LIMIT}, below its 4 GiB budget",
         ),
-        ({"outcome": Outcome.RAISED, "error": "ValueError: no"}, "raised: ValueError: no"),
-        ({"outcome": Outcome.CRASHED, "error": "SIGSEGV"}, "crashed: SIGSEGV"),
-        (
-            {"outcome": Outcome.TIMED_OUT, "error": "not finished after 1 s"},
-            "timed out: not finished after 1 s",
-        ),
-        ({"outcome": Outcome.STOPPED}, "stopped"),
+        ("raised", {"error": "ValueError: no"}, "raised: ValueError: no"),
+        ("crashed", {"error": "SIGSEGV"}, "crashed: SIGSEGV"),
+        ("timed out", {"error": "not finished after 1 s"}, "timed out: not finished after 1 s"),
+        ("stopped", {}, "stopped"),
     ],
 )
-def test_every_ending_has_its_words(changes: dict[str, Any], words: str) -> None:
-    run = a_run(**changes)
+def test_every_ending_has_its_words(outcome: str, changes: dict[str, Any], words: str) -> None:
+    run = a_run(outcome=Outcome(outcome), **changes)
     assert run.ending == words
-    assert run.finished is (run.outcome is Outcome.FINISHED)
+    assert run.finished is (outcome == "finished")
 
 
 def test_figures_come_from_the_samples() -> None:
     run = a_run(snapshots=SNAPSHOTS)
-    assert run.baseline_anonymous_bytes == 100
-    assert run.peak_anonymous_bytes == 700
-    assert run.added_anonymous_bytes == 600
-    assert SNAPSHOTS[1].budgeted_bytes == 750
+    assert run.baseline_anonymous_bytes == 100 * MIB
+    assert run.peak_anonymous_bytes == 700 * MIB
+    assert run.added_anonymous_bytes == 600 * MIB
+    assert SNAPSHOTS[1].budgeted_bytes == 750 * MIB
     assert run.read_bytes == 9
     assert run.counters == COUNTED
     assert run.samples_per_second == 300

@@ -1,3 +1,4 @@
+import errno
 import mmap
 import os
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from refusals import refusal
 
 from helpers.loaders import raw_files, sources
 from helpers.loaders.columns import Column, Rows, open_hdf5, open_npy
@@ -242,10 +244,6 @@ def test_small_ranges_are_never_read_past_the_page_cache(
         assert find_source(column, 65, past_cache).past_cache
 
 
-def refuse(*_: Any) -> int:
-    raise OSError(22, "Invalid argument")
-
-
 @pytest.mark.parametrize("what", ["opening", "reading", "flag"])
 def test_a_file_system_that_cannot_read_past_its_cache_is_noticed(
     what: str, many: Column, monkeypatch: pytest.MonkeyPatch
@@ -254,7 +252,7 @@ def test_a_file_system_that_cannot_read_past_its_cache_is_noticed(
         monkeypatch.delattr(os, "O_DIRECT", raising=False)
     else:  # some open it, and fail to read
         where, name = (os, "open") if what == "opening" else (raw_files, "_read_pages")
-        monkeypatch.setattr(where, name, refuse)
+        monkeypatch.setattr(where, name, refusal(errno.EINVAL))
     assert not find_source(many, MIB, past_cache=True).past_cache
 
 
@@ -267,8 +265,7 @@ def test_bounce_buffers_lie_apart_in_huge_pages() -> None:
 
 
 class WithoutHugePages(mmap.mmap):
-    def madvise(self, *_: Any) -> None:
-        refuse()
+    madvise = refusal(errno.EINVAL)
 
 
 def test_bounce_buffers_are_page_aligned_where_there_are_no_huge_pages(

@@ -6,7 +6,6 @@ Real watchers, and what they end and clean up, stand in the tests of `run` and o
 import dataclasses
 import io
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from talking import said_by
 
 from helpers.memory import MemoryReading
 from helpers.records import Snapshot
@@ -252,5 +252,4 @@ def test_the_watcher_is_light() -> None:
         "memory.MemoryMeter(os.getpid()).read(); memory.measure_name()\n"
         "print({'psutil', 'numpy', 'torch'} & sys.modules.keys())"
     )
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    assert subprocess.check_output([sys.executable, "-c", code], env=env, text=True) == "set()\n"
+    assert said_by(code) == "set()"

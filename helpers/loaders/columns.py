@@ -17,9 +17,10 @@ import torch
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from helpers.loaders.contents import looks_like
 from helpers.loaders.hdf5_files import files_behind, get_dataset, open_hdf5_file
 from helpers.loaders.identity import NotedFile, note
-from helpers.loaders.opening import absolute, looks_like, named, open_regular
+from helpers.system.files import absolute_path, named, open_regular
 
 Rows = NDArray[Any]
 
@@ -102,7 +103,7 @@ def check_labels(rows: Column, labels: Column) -> None:
 
 def open_npy(path: str | Path) -> Column:
     """Return where the rows of a .npy file lie, or raise an error that says why it will not do."""
-    noted = note(absolute(path))
+    noted = note(absolute_path(path))
     path = noted.path
     with open_regular(path) as file:
         shape, fortran_order, dtype = _read_npy_header(path, file)
@@ -125,7 +126,7 @@ def open_npy(path: str | Path) -> Column:
 
 def open_hdf5(path: str | Path, name: str) -> Column:
     """Return what an HDF5 dataset is, or raise an error that says why it will not do."""
-    noted = note(absolute(path))
+    noted = note(absolute_path(path))
     with open_hdf5_file(noted.path) as opened:
         return _describe(noted, name, get_dataset(opened, noted.path, name))
 

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from helpers.loaders.opening import looks_like, open_regular
+from helpers.loaders.contents import looks_like
+from helpers.system.files import open_regular
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _PLUGIN = (

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from helpers.loaders.opening import named, open_regular
+from helpers.system.files import errors_named, named, open_regular
 
 _TICK_NS = 20_000_000  # at most, of the clock of file times: twice what Linux has
 
@@ -79,15 +79,12 @@ def identify(file: Path | int) -> Identity:
 
 def fingerprint(path: Path) -> str:
     """Return a digest of a file's size and of 16 samples of it: a copy of the file has the same."""
-    with open_regular(path) as file:
-        try:
-            size = os.fstat(file.fileno()).st_size
-            digest = hashlib.sha256(f"{size}".encode())
-            for sample in range(16):
-                file.seek(size * sample // 16)
-                digest.update(file.read(4096))
-        except OSError as error:
-            raise named(path, error) from error
+    with open_regular(path) as file, errors_named(path):
+        size = os.fstat(file.fileno()).st_size
+        digest = hashlib.sha256(f"{size}".encode())
+        for sample in range(16):
+            file.seek(size * sample // 16)
+            digest.update(file.read(4096))
     return digest.hexdigest()
 
 

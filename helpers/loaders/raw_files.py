@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from helpers.loaders.columns import Column
-from helpers.loaders.opening import named
+from helpers.system.files import named
 
 Bytes = NDArray[np.uint8]
 ReadAt = Callable[[int, Bytes], None]  # fills an array from a place in the file

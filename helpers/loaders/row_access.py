@@ -10,9 +10,9 @@ from weakref import finalize
 import numpy as np
 
 from helpers.loaders.columns import Column, Rows
-from helpers.loaders.opening import named, open_regular
 from helpers.loaders.order import Indices
 from helpers.loaders.sources import find_source, named_rows, open_source
+from helpers.system.files import errors_named, open_regular
 
 _SLAB_BYTES = 1 << 23  # at most, of rows that HDF5 is asked for at once
 
@@ -30,11 +30,8 @@ class MappedRows:
 
     def __init__(self, column: Column) -> None:
         assert column.offset is not None
-        with open_regular(column.path) as file:
-            try:
-                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            except OSError as error:
-                raise named(column.path, error) from error
+        with open_regular(column.path) as file, errors_named(column.path):
+            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self._offset, self._row_bytes = column.offset, column.row_bytes
         # As bytes: HDF5 may lay numbers where numpy would have to copy all of them, to align them.
         size = column.rows * column.row_bytes

@@ -37,6 +37,12 @@ def whole(ask: Callable[[], Any]) -> int | None:
     return number if number is not None and 0 <= number < _MOST else None
 
 
+def above_zero(number: Any) -> float | None:
+    """Return a number above zero, of whatever library, as Python's own; None for anything else."""
+    value = None if isinstance(number, str) else told(lambda: float(number))
+    return value if value is not None and value > 0 else None
+
+
 def _count(batch: Any) -> tuple[int | None, int]:
     if told(lambda: batch.shape) is not None or told(lambda: batch.nbytes) is not None:
         samples = whole(lambda: batch.shape[0])

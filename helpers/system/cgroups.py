@@ -12,7 +12,7 @@ from pathlib import Path
 # What the same thing is called in the two versions.
 LIMIT = {1: "memory.limit_in_bytes", 2: "memory.max"}
 _SWAP = {1: "memory.memsw.limit_in_bytes", 2: "memory.swap.max"}
-_USAGE = {1: "memory.usage_in_bytes", 2: "memory.current"}
+USAGE = {1: "memory.usage_in_bytes", 2: "memory.current"}
 _KILLS = {1: "memory.oom_control", 2: "memory.events"}
 _RECLAIMABLE = {
     1: ("total_inactive_file", "total_active_file"),
@@ -46,7 +46,7 @@ class Group:
 
     def charged_bytes(self) -> int:
         """Return what is charged now, page cache included."""
-        return int((self.path / _USAGE[self.version]).read_text())
+        return int((self.path / USAGE[self.version]).read_text())
 
     def held_bytes(self) -> int:
         """Return what is charged without page cache, which the kernel takes back first."""

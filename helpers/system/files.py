@@ -1,4 +1,4 @@
-"""Errors about a file that name it, the cause and the next step, in place of Python's bare ones."""
+"""Files: opened and read, with errors that name them, the cause and the next step."""
 
 import errno
 import os
@@ -6,6 +6,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 _NEXT_STEPS = {
     errno.ENOENT: "make the data first, or correct the path",
@@ -14,33 +15,44 @@ _NEXT_STEPS = {
     errno.ENAMETOOLONG: "pass a shorter path",
     errno.EACCES: "change its permissions, or copy it",
     errno.EPERM: "change its permissions, or copy it",
+    errno.EMFILE: "close some files, or raise the limit (ulimit -n)",
+    errno.ENOTCONN: "mount its disk again",
     errno.ESTALE: "the file server has replaced it, so open it again",
 }
 _OTHER_STEP = "copy it to another disk, or make it again"
 
 
+def named(path: str | Path, error: OSError, action: str = "read") -> OSError:
+    """Return a system's error anew: 'x.npy cannot be read (cause): next step'."""
+    cause = error.strerror or (os.strerror(error.errno) if error.errno else error)
+    step = _NEXT_STEPS.get(error.errno or 0, _OTHER_STEP)
+    return type(error)(f"{path} cannot be {action} ({cause}): {step}")
+
+
 @contextmanager
-def errors_named(path: str | Path, action: str) -> Iterator[None]:
-    """Raise the operating system's errors anew: 'x.npy cannot be read (cause): next step'."""
+def errors_named(path: str | Path, action: str = "read") -> Iterator[None]:
+    """Raise the operating system's errors as `named` returns them, and sentences of our own."""
     try:
         yield
     except OSError as error:
         if error.errno is None:  # a sentence of our own
             raise
-        cause = error.strerror or os.strerror(error.errno)
-        step = _NEXT_STEPS.get(error.errno, _OTHER_STEP)
-        raise type(error)(f"{path} cannot be {action} ({cause}): {step}") from error
+        raise named(path, error, action) from error
 
 
 def absolute_path(path: str | Path) -> Path:
-    """Return a path that holds in every working folder."""
+    """Return a path that holds in every working folder. Raises an error for what is none."""
     try:
-        return Path(path).absolute()
+        if "\0" not in str(path):
+            return Path(path).absolute()
+    except TypeError:
+        raise TypeError(f"{path!r} is no path: pass a str or a Path") from None
     except OSError as error:
         raise FileNotFoundError(
             f"{path} is meant from the working folder, and that was removed: "
             "change to another with os.chdir, or pass a path from the root"
         ) from error
+    raise ValueError(f"{path!r} has a NUL character in it: correct the path")
 
 
 def regular_file(path: str | Path) -> Path:
@@ -50,7 +62,7 @@ def regular_file(path: str | Path) -> Path:
     link that leads nowhere, or not readable.
     """
     path = Path(path)
-    with errors_named(path, "read"):
+    with errors_named(path):
         try:
             mode = path.stat().st_mode
         except FileNotFoundError:
@@ -71,3 +83,9 @@ def regular_file(path: str | Path) -> Path:
         if not os.access(path, os.R_OK):
             raise PermissionError(f"{path} cannot be read: {_NEXT_STEPS[errno.EACCES]}")
     return path
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file to read it. Raises as `regular_file` does: to open a pipe would wait."""
+    with errors_named(path):
+        return regular_file(path).open("rb")

@@ -7,6 +7,7 @@ from typing import Any
 
 import nbformat
 import pytest
+from notebook_tools import made_up
 
 pytestmark = pytest.mark.browser
 
@@ -42,11 +43,7 @@ guess
 
 def _notebook(path: Path, *cells: str) -> Path:
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    notebook = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell(source.strip()) for source in cells],
-        metadata={"kernelspec": kernel},
-    )
-    nbformat.write(notebook, path)
+    nbformat.write(made_up(*map(str.strip, cells), kernelspec=kernel), path)
     return path
 
 
