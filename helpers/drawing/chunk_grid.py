@@ -23,6 +23,7 @@ class Grid(NamedTuple):
 
     @property
     def chunk(self) -> tuple[float, float]:
+        """Return how wide and high a chunk is drawn, in pixels."""
         return _WIDE / self.across, _HIGH / self.down
 
 
