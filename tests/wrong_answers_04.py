@@ -30,7 +30,7 @@ ANSWERS: dict[str, list[tuple[dict[str, str], str]]] = {
         ({_SLAB: "slab = rows[:][first : first + chunk_rows]"}, "and no index lies in it"),
         ({_SLAB: "slab = rows[first : first + chunk_rows + 1]"}, "and no index lies in it"),
         ({"= np.asarray(indices)": "= np.sort(indices)"}, "their order is not"),
-        ({"indices[places] - first": "places"}, "is out of bounds for axis 0"),
+        ({" - first]": "]"}, "is out of bounds for axis 0"),
         ({"indices[places] - first": "indices[places] % 7"}, "some rows are wrong"),
         ({_SLAB: "slab = rows[list(range(first, first + chunk_rows))]"}, "read slices"),
         ({"return batch": "return batch[:1]"}, "the batch has the shape (1, 3)"),

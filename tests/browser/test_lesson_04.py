@@ -22,7 +22,7 @@ def test_moving_the_slider_draws_the_square_anew(
     lesson = read(NOTEBOOKS / "04_chunk_shape.ipynb")
     code = [cell for cell in lesson.cells if cell.cell_type == "code"]
     end = next(i for i, cell in enumerate(code) if cell.source.startswith("Slider("))
-    experiments = ("= measured(", "starving", "predict(")
+    experiments = ("= measured(", "starving", "predict(", "factor")
     lesson.cells = [
         cell
         for cell in code[: end + 1]
@@ -32,7 +32,7 @@ def test_moving_the_slider_draws_the_square_anew(
     lab = open_notebook(tmp_path / "04_chunk_shape.ipynb")
     lab.run()
     last = len(lesson.cells) - 1
-    lab.wait_for_cell(last, seconds=180)
+    lab.wait_for_cell(last, seconds=120)
     square = lab.cell(last)
     square.locator("img[alt*='chunks of 128 x 128']").wait_for(timeout=60_000)
     square.get_by_role("slider").focus()
