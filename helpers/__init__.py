@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from helpers.checks import check_value as check_value
     from helpers.disk import read_ahead_bytes as read_ahead_bytes
     from helpers.disk import sequential_read as sequential_read
+    from helpers.drawing.chunk_grid import draw_chunk_grid as draw_chunk_grid
+    from helpers.drawing.heat_maps import draw_heat_maps as draw_heat_maps
     from helpers.drawing.mechanisms import draw_double_charge as draw_double_charge
     from helpers.drawing.mechanisms import draw_pickled_map as draw_pickled_map
     from helpers.drawing.mechanisms import draw_read_ahead as draw_read_ahead
@@ -42,7 +44,9 @@ if TYPE_CHECKING:
     from helpers.plots import before_after as before_after
     from helpers.predictions import predict as predict
     from helpers.progress import track as track
+    from helpers.read_counts import count_reads as count_reads
     from helpers.scales import scale as scale
+    from helpers.sliders import Slider as Slider
     from helpers.units import format_bytes as format_bytes
 
 _HOMES = {
@@ -51,6 +55,8 @@ _HOMES = {
         "budget": "enforcement",
         "checks": "check check_dataset check_value",
         "disk": "read_ahead_bytes sequential_read",
+        "drawing.chunk_grid": "draw_chunk_grid",
+        "drawing.heat_maps": "draw_heat_maps",
         "drawing.mechanisms": "draw_double_charge draw_pickled_map draw_read_ahead",
         "drawing.sweeps": "sweep",
         "evidence": "shown",
@@ -65,7 +71,9 @@ _HOMES = {
         "plots": "before_after",
         "predictions": "predict",
         "progress": "track",
+        "read_counts": "count_reads",
         "scales": "scale",
+        "sliders": "Slider",
         "units": "format_bytes",
     }.items()
     for name in names.split()
