@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from helpers.drawing.mechanisms import draw_double_charge as draw_double_charge
     from helpers.drawing.mechanisms import draw_pickled_map as draw_pickled_map
     from helpers.drawing.mechanisms import draw_read_ahead as draw_read_ahead
+    from helpers.drawing.opens import draw_open as draw_open
     from helpers.drawing.sweeps import sweep as sweep
     from helpers.evidence import shown as shown
     from helpers.experiment import run as run
@@ -54,6 +55,7 @@ _HOMES = {
     "check_value": "checks",
     "distinct_labels": "loaders.mixing",
     "draw_double_charge": "drawing.mechanisms",
+    "draw_open": "drawing.opens",
     "draw_pickled_map": "drawing.mechanisms",
     "draw_read_ahead": "drawing.mechanisms",
     "enforcement": "budget",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import wrong_answers_03
 from notebook_tools import NOTEBOOKS, code_cells, python_source, read, tags
 
 from data_gen import GeneratedData
@@ -82,6 +83,7 @@ ANSWERS: dict[str, list[tuple[dict[str, str], str]]] = {
         ({"128 / 2": "128 * 1024"}, "how many times a row is it?"),
     ],
 }
+ANSWERS |= wrong_answers_03.ANSWERS
 
 
 @pytest.mark.parametrize(
