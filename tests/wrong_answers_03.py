@@ -14,6 +14,10 @@ ANSWERS: dict[str, list[tuple[dict[str, str], str]]] = {
         ),
         ({LIGHT: LIGHT + ', "rows": self.rows'}, "after an access it cannot be pickled"),
         ({'file["rows"], file': 'file["rows"][:], file'}, "it keeps all rows in memory"),
+        (
+            {"self.rows, self.labels = ": "RowsAndLabels.rows, RowsAndLabels.labels = "},
+            "fork copies",
+        ),
         ({"int(self.labels[index])": "int(self.labels[index - 1])"}, "the label of row"),
         ({"return self.rows[index]": "return self.rows[index - 1]"}, "is not that of the file"),
     ],
