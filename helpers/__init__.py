@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from helpers.drawing.mechanisms import draw_double_charge as draw_double_charge
     from helpers.drawing.mechanisms import draw_pickled_map as draw_pickled_map
     from helpers.drawing.mechanisms import draw_read_ahead as draw_read_ahead
+    from helpers.drawing.opens import draw_open as draw_open
     from helpers.drawing.sweeps import sweep as sweep
     from helpers.evidence import shown as shown
     from helpers.experiment import run as run
@@ -58,6 +59,7 @@ _HOMES = {
         "drawing.chunk_grid": "draw_chunk_grid",
         "drawing.heat_maps": "draw_heat_maps",
         "drawing.mechanisms": "draw_double_charge draw_pickled_map draw_read_ahead",
+        "drawing.opens": "draw_open",
         "drawing.sweeps": "sweep",
         "evidence": "shown",
         "experiment": "run",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import wrong_answers_03
 from notebook_tools import NOTEBOOKS, code_cells, python_source, read, tags
 from wrong_answers_04 import ANSWERS as ANSWERS_04
 
@@ -84,6 +85,7 @@ ANSWERS: dict[str, list[tuple[dict[str, str], str]]] = {
     ],
     **ANSWERS_04,
 }
+ANSWERS |= wrong_answers_03.ANSWERS
 
 
 @pytest.mark.parametrize(
