@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from helpers.drawing.mechanisms import draw_double_charge as draw_double_charge
     from helpers.drawing.mechanisms import draw_pickled_map as draw_pickled_map
     from helpers.drawing.mechanisms import draw_read_ahead as draw_read_ahead
+    from helpers.drawing.outcome_table import OutcomeTable as OutcomeTable
+    from helpers.drawing.shared_position import draw_shared_position as draw_shared_position
     from helpers.drawing.sweeps import sweep as sweep
+    from helpers.drawing.wrong_rows import draw_losses as draw_losses
+    from helpers.drawing.wrong_rows import draw_wrong_rows as draw_wrong_rows
     from helpers.evidence import shown as shown
     from helpers.experiment import run as run
     from helpers.extension import load_ipython_extension as load_ipython_extension
@@ -54,8 +58,11 @@ _HOMES = {
     "check_value": "checks",
     "distinct_labels": "loaders.mixing",
     "draw_double_charge": "drawing.mechanisms",
+    "draw_losses": "drawing.wrong_rows",
     "draw_pickled_map": "drawing.mechanisms",
     "draw_read_ahead": "drawing.mechanisms",
+    "draw_shared_position": "drawing.shared_position",
+    "draw_wrong_rows": "drawing.wrong_rows",
     "enforcement": "budget",
     "evict": "page_cache",
     "format_bytes": "units",
@@ -63,6 +70,7 @@ _HOMES = {
     "Labelled": "loaders.datasets",
     "load_ipython_extension": "extension",
     "NpyDataset": "loaders.datasets",
+    "OutcomeTable": "drawing.outcome_table",
     "predict": "predictions",
     "read_ahead_bytes": "disk",
     "run": "experiment",
