@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from notebook_tools import NOTEBOOKS, code_cells, python_source, read, tags
+from wrong_answers_05 import ANSWERS as ANSWERS_05
 
 from data_gen import GeneratedData
 from data_gen.recipe import Recipe
@@ -81,6 +82,7 @@ ANSWERS: dict[str, list[tuple[dict[str, str], str]]] = {
         ({"128 / 2": "128 / 4"}, "a row is no page"),
         ({"128 / 2": "128 * 1024"}, "how many times a row is it?"),
     ],
+    **ANSWERS_05,
 }
 
 

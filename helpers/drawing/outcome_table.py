@@ -78,7 +78,9 @@ class OutcomeTable:
         told = []
         for name, squares in self.rows.items():
             pairs = zip(self.columns, squares, strict=True)
-            told.append(f"{name}: {', '.join(f'{method} {_words(found)}' for method, found in pairs)}.")
+            told.append(
+                f"{name}: {', '.join(f'{method} {_words(found)}' for method, found in pairs)}."
+            )
         return " ".join([f"{self.title}.", *told])
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:

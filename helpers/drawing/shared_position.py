@@ -15,7 +15,11 @@ def draw_shared_position(first: int, second: int, row_bytes: int) -> Picture:
     Both read rows of `row_bytes` through one position. Raises ValueError for a number that cannot
     be, and where both ask for the same row: then nothing goes wrong.
     """
-    for name, number, least in (("first", first, 0), ("second", second, 0), ("row_bytes", row_bytes, 1)):
+    for name, number, least in (
+        ("first", first, 0),
+        ("second", second, 0),
+        ("row_bytes", row_bytes, 1),
+    ):
         if number < least:
             raise ValueError(f"{name} is {number}: pass {least} or more")
     if first == second:
@@ -31,7 +35,9 @@ def draw_shared_position(first: int, second: int, row_bytes: int) -> Picture:
     positions = [here, there, f"{(second + 1) * row_bytes:,}", f"{(second + 2) * row_bytes:,}"]
     for x, position in zip(_TIMES, positions, strict=True):
         sketch.box(ax, (x, 130), (_WIDE, 40), position, sketch.PAGE_CACHE)
-    ends = f"Worker 1 asked for row {first:,} and has row {second:,}; worker 2 has the one after it."
+    ends = (
+        f"Worker 1 asked for row {first:,} and has row {second:,}; worker 2 has the one after it."
+    )
     sketch.write(ax, (20, 238), f"{ends} Nothing says so.", va="center")
     return Picture(figure, f"Two processes share one file position. {ends}")
 

@@ -41,7 +41,7 @@ def _draw_pairs(
     expected: NDArray[Any], received: NDArray[Any], asked: Sequence[int], given: Sequence[Any]
 ) -> Any:
     figure = style.new_figure(WIDTH, 390)
-    limits = {"vmin": float(expected.min()), "vmax": float(expected.max())}
+    limits: dict[str, Any] = {"vmin": float(expected.min()), "vmax": float(expected.max())}
     for place in range(len(expected)):
         left = 0.115 + place * 0.148
         for bottom, rows in ((0.53, expected), (0.08, received)):
