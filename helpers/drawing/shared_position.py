@@ -27,26 +27,31 @@ def draw_shared_position(first: int, second: int, row_bytes: int) -> Picture:
     here, there = f"{first * row_bytes:,}", f"{second * row_bytes:,}"
     figure, ax = sketch.new_sketch(260)
     sketch.heading(ax, "One file position for two processes: time goes from left to right")
-    for y, name in ((70, "worker 1"), (130, "position"), (190, "worker 2")):
+    for y, name in ((50, "worker 1"), (106, "position"), (162, "worker 2")):
         sketch.write(ax, (20, y + 20), name, va="center", fontweight="bold")
-    steps = [f"go to {here}", f"go to {there}", f"reads row {second:,}", "reads what\nis next"]
+    steps = [
+        f"go to {here}",
+        f"go to {there}",
+        f"reads row {second:,}",
+        f"reads row {second + 1:,}",
+    ]
     for step, words in enumerate(steps):
         _draw_step(ax, step, words)
     positions = [here, there, f"{(second + 1) * row_bytes:,}", f"{(second + 2) * row_bytes:,}"]
     for x, position in zip(_TIMES, positions, strict=True):
-        sketch.box(ax, (x, 130), (_WIDE, 40), position, sketch.PAGE_CACHE)
+        sketch.box(ax, (x, 106), (_WIDE, 40), position, sketch.PAGE_CACHE)
     ends = (
         f"Worker 1 asked for row {first:,} and has row {second:,}; worker 2 has the one after it."
     )
-    sketch.write(ax, (20, 238), f"{ends} Nothing says so.", va="center")
+    sketch.write(ax, (20, 230), f"{ends} Nothing says so.", va="center")
     return Picture(figure, f"Two processes share one file position. {ends}")
 
 
 def _draw_step(ax: Axes, step: int, words: str) -> None:
     """Draw a step in its worker's lane, and an arrow to the position that it moves."""
     x, above = _TIMES[step], step in (0, 2)
-    top = 70 if above else 190
+    top = 50 if above else 162
     look = sketch.ANONYMOUS if step == 2 else sketch.PLAIN
-    sketch.box(ax, (x, top), (_WIDE - 14, 40), words, look)
-    start, end = (110, 130) if above else (190, 170)
+    sketch.box(ax, (x, top), (_WIDE, 40), words, look)
+    start, end = (90, 106) if above else (162, 146)
     sketch.arrow(ax, (x + _WIDE / 2, start), (x + _WIDE / 2, end))
