@@ -29,7 +29,11 @@ if TYPE_CHECKING:
     from helpers.drawing.mechanisms import draw_pickled_map as draw_pickled_map
     from helpers.drawing.mechanisms import draw_read_ahead as draw_read_ahead
     from helpers.drawing.opens import draw_open as draw_open
+    from helpers.drawing.outcome_table import OutcomeTable as OutcomeTable
+    from helpers.drawing.shared_position import draw_shared_position as draw_shared_position
     from helpers.drawing.sweeps import sweep as sweep
+    from helpers.drawing.wrong_rows import draw_losses as draw_losses
+    from helpers.drawing.wrong_rows import draw_wrong_rows as draw_wrong_rows
     from helpers.evidence import shown as shown
     from helpers.experiment import run as run
     from helpers.extension import load_ipython_extension as load_ipython_extension
@@ -60,7 +64,10 @@ _HOMES = {
         "drawing.heat_maps": "draw_heat_maps",
         "drawing.mechanisms": "draw_double_charge draw_pickled_map draw_read_ahead",
         "drawing.opens": "draw_open",
+        "drawing.outcome_table": "OutcomeTable",
+        "drawing.shared_position": "draw_shared_position",
         "drawing.sweeps": "sweep",
+        "drawing.wrong_rows": "draw_losses draw_wrong_rows",
         "evidence": "shown",
         "experiment": "run",
         "extension": "load_ipython_extension",

@@ -13,6 +13,7 @@ import pytest
 import wrong_answers_03
 from notebook_tools import NOTEBOOKS, code_cells, python_source, read, tags
 from wrong_answers_04 import ANSWERS as ANSWERS_04
+from wrong_answers_05 import ANSWERS as ANSWERS_05
 
 from data_gen import GeneratedData
 from data_gen.recipe import Recipe
@@ -84,6 +85,7 @@ ANSWERS: dict[str, list[tuple[dict[str, str], str]]] = {
         ({"128 / 2": "128 * 1024"}, "how many times a row is it?"),
     ],
     **ANSWERS_04,
+    **ANSWERS_05,
 }
 ANSWERS |= wrong_answers_03.ANSWERS
 
