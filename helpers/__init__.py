@@ -26,10 +26,14 @@ if TYPE_CHECKING:
     from helpers.drawing.mechanisms import draw_double_charge as draw_double_charge
     from helpers.drawing.mechanisms import draw_pickled_map as draw_pickled_map
     from helpers.drawing.mechanisms import draw_read_ahead as draw_read_ahead
+    from helpers.drawing.shared_pages import draw_sums as draw_sums
+    from helpers.drawing.shared_pages import draw_touched_page as draw_touched_page
+    from helpers.drawing.shared_pages import worked_snapshots as worked_snapshots
     from helpers.drawing.sweeps import sweep as sweep
     from helpers.evidence import shown as shown
     from helpers.experiment import run as run
     from helpers.extension import load_ipython_extension as load_ipython_extension
+    from helpers.forked_reads import read_in_a_fork as read_in_a_fork
     from helpers.loaders.blocks import ShuffledBlocks as ShuffledBlocks
     from helpers.loaders.datasets import Hdf5Dataset as Hdf5Dataset
     from helpers.loaders.datasets import Labelled as Labelled
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
     from helpers.loaders.order import BlockShuffleSampler as BlockShuffleSampler
     from helpers.loaders.order import ShuffleBuffer as ShuffleBuffer
     from helpers.machine import check_machine as check_machine
+    from helpers.memory import anonymous_bytes as anonymous_bytes
     from helpers.page_cache import evict as evict
     from helpers.plots import before_after as before_after
     from helpers.predictions import predict as predict
@@ -46,6 +51,7 @@ if TYPE_CHECKING:
     from helpers.units import format_bytes as format_bytes
 
 _HOMES = {
+    "anonymous_bytes": "memory",
     "before_after": "plots",
     "BlockShuffleSampler": "loaders.order",
     "check": "checks",
@@ -56,6 +62,8 @@ _HOMES = {
     "draw_double_charge": "drawing.mechanisms",
     "draw_pickled_map": "drawing.mechanisms",
     "draw_read_ahead": "drawing.mechanisms",
+    "draw_sums": "drawing.shared_pages",
+    "draw_touched_page": "drawing.shared_pages",
     "enforcement": "budget",
     "evict": "page_cache",
     "format_bytes": "units",
@@ -65,6 +73,7 @@ _HOMES = {
     "NpyDataset": "loaders.datasets",
     "predict": "predictions",
     "read_ahead_bytes": "disk",
+    "read_in_a_fork": "forked_reads",
     "run": "experiment",
     "scale": "scales",
     "sequential_read": "disk",
@@ -73,6 +82,7 @@ _HOMES = {
     "ShuffledBlocks": "loaders.blocks",
     "sweep": "drawing.sweeps",
     "track": "progress",
+    "worked_snapshots": "drawing.shared_pages",
 }
 
 __all__ = sorted(_HOMES)

@@ -173,6 +173,15 @@ class MemoryMeter:
         return MemoryReading(processes, exact, read_bytes, self._cpu_clock() - start)
 
 
+def anonymous_bytes(pid: int | None = None) -> int:
+    """Return the anonymous memory of a process and all below it, a shared page once: now, exactly.
+
+    `pid` is None for this process. Where no PSS is told, a page counts once for each process.
+    """
+    with MemoryMeter(pid or os.getpid(), backend=chosen_backend()) as meter:
+        return meter.exact().anonymous_bytes
+
+
 def measure_name(backend: MemoryBackend = "auto", proc: str = "/proc") -> str:
     """Return what the figures are on this system: "PSS", or "RSS" where nothing better is told.
 
