@@ -1,6 +1,7 @@
 """The workshop's instruments. This file only re-exports; names load when they are first used.
 
     run an experiment       experiment, records, progress, budget, memory   (running/, system/)
+    what forks share        forked_reads
     see it                  live, plots, predictions                        (drawing/)
     disks and machines      page_cache, disk, machine, scales
     in a notebook           extension, importable, checks, evidence         (cells/)

@@ -48,8 +48,8 @@ def read_in_a_fork(make: Callable[[], Any]) -> ForkedRead:
     """
     if not callable(make):
         raise TypeError(
-            f"read_in_a_fork got a {type(make).__name__}: pass a function that makes the container, "
-            "as in read_in_a_fork(lambda: list(names))"
+            f"read_in_a_fork got a {type(make).__name__}: pass a function that makes the "
+            "container, as in read_in_a_fork(lambda: list(names))"
         )
     if "fork" not in get_all_start_methods():
         raise RuntimeError("this system has no fork: nothing is shared, and nothing can be copied")
@@ -91,7 +91,9 @@ def _in_a_fork(function: Callable[..., Any], *arguments: Any) -> Any:
         value, error = receiver.recv()
     except EOFError:
         child.join()
-        raise RuntimeError(f"the forked process ended early, with exit code {child.exitcode}") from None
+        raise RuntimeError(
+            f"the forked process ended early, with exit code {child.exitcode}"
+        ) from None
     finally:
         receiver.close()
     child.join()
@@ -101,6 +103,7 @@ def _in_a_fork(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _answer(sender: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    answer: tuple[Any, Exception | None]
     try:
         answer = function(*arguments), None
     except Exception as error:  # noqa: BLE001 - it belongs to whoever has asked

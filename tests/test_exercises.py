@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import wrong_answers_06
 from notebook_tools import NOTEBOOKS, code_cells, python_source, read, tags
 
 from data_gen import GeneratedData
@@ -81,7 +82,7 @@ ANSWERS: dict[str, list[tuple[dict[str, str], str]]] = {
         ({"128 / 2": "128 / 4"}, "a row is no page"),
         ({"128 / 2": "128 * 1024"}, "how many times a row is it?"),
     ],
-}
+} | wrong_answers_06.ANSWERS
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from ballast import MIB, Child
 
-from helpers.memory import MemoryBackend, MemoryMeter, MemoryReading, measure_name
+from helpers.memory import MemoryBackend, MemoryMeter, MemoryReading, anonymous_bytes, measure_name
 
 BALLAST = 200 * MIB
 
@@ -286,3 +286,16 @@ def test_a_closed_sampler_holds_no_descriptor(child: Child) -> None:
         sampler.exact()
         assert count() > before
     assert count() == before
+
+
+@pytest.mark.skipif(measure_name() != "PSS", reason="shared pages are not told here")
+def test_anonymous_memory_of_a_tree_counts_a_page_once_until_it_is_copied(child: Child) -> None:
+    child.do(TAKE)
+    before = anonymous_bytes(child.pid)
+    child.do("fork(lambda: None)")
+    shared = anonymous_bytes(child.pid)
+    child.do(f"fork(lambda: ballast.__setitem__(slice(None), b'y' * {BALLAST}))")
+    copied = anonymous_bytes(child.pid)
+    assert shared - before < 0.1 * BALLAST
+    assert copied - shared > 0.9 * BALLAST
+    assert anonymous_bytes() == pytest.approx(anonymous_bytes(os.getpid()), rel=0.05)

@@ -3,6 +3,8 @@
 Both return a Picture of at most 1000 x 380 pixels, made from a lesson's own numbers.
 """
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 
@@ -10,12 +12,13 @@ from helpers.drawing import figure_style as style
 from helpers.drawing import sketch
 from helpers.drawing.layout import WIDTH, panel_title
 from helpers.drawing.pictures import Picture
+from helpers.drawing.series import Floats
 from helpers.drawing.ticks import scale_bytes, scale_time
 from helpers.records import Run, Snapshot
 from helpers.units import format_bytes
 
 _MOST_OBJECTS = 24  # drawn in a page; there may be more
-_SUMS = {
+_SUMS: dict[str, dict[str, Any]] = {
     "sum of RSS": {"color": style.INK, "linestyle": ":"},
     "sum of PSS": {"color": "#0072b2", "linestyle": "-"},
     "anonymous, one worker": {"color": "#b2182b", "linestyle": "--"},
@@ -57,9 +60,7 @@ def _draw_processes(ax: Axes, left: float, names: tuple[str, str]) -> None:
         sketch.box(ax, (left + number * 220, 48), (140, 36), name)
 
 
-def _draw_page(
-    ax: Axes, at: sketch.Place, objects: int, count: int, *, wide: float = 440
-) -> None:
+def _draw_page(ax: Axes, at: sketch.Place, objects: int, count: int, *, wide: float = 440) -> None:
     """Draw a page as a row of objects; the one in the middle shows its reference count."""
     each = wide / objects
     for number in range(objects):
@@ -104,7 +105,7 @@ def worked_snapshots(run: Run) -> list[Snapshot]:
     return [each for each in seen if each.processes == most]
 
 
-def _sums(seen: list[Snapshot]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _sums(seen: list[Snapshot]) -> tuple[Floats, Floats, Floats]:
     workers = max(seen[0].processes - 1, 1)
     return (
         np.array([each.rss_bytes for each in seen], float),
