@@ -299,3 +299,22 @@ def test_anonymous_memory_of_a_tree_counts_a_page_once_until_it_is_copied(child:
     assert shared - before < 0.1 * BALLAST
     assert copied - shared > 0.9 * BALLAST
     assert anonymous_bytes() == pytest.approx(anonymous_bytes(os.getpid()), rel=0.05)
+
+
+@pytest.mark.skipif(measure_name() != "PSS", reason="shared pages are not told here")
+def test_exact_readings_come_sooner_while_pages_stop_being_shared(child: Child) -> None:
+    now, costs = [0.0], itertools.count(step=0.1)  # each reading costs a tenth of a second
+    meter = MemoryMeter(child.pid, clock=lambda: now[0], cpu_clock=lambda: next(costs))
+    child.do(TAKE)
+    child.do("fork(lambda: None)")
+
+    def is_exact(seconds: float) -> bool:
+        now[0] = seconds
+        return meter.read().exact
+
+    assert is_exact(0)
+    assert [is_exact(9), is_exact(11), is_exact(20)] == [False, True, False]
+    child.do(f"ballast[:] = b'y' * {BALLAST}")
+    assert [is_exact(22), is_exact(24), is_exact(25)] == [True, False, True]
+    assert [is_exact(34), is_exact(36)] == [False, True]  # nothing moves any more
+    meter.close()
