@@ -120,7 +120,8 @@ class MemoryMeter:
     def _exact(self, cheap: tuple[ProcessMemory, ...], start: float) -> MemoryReading:
         processes, exact = self._tree.exact(cheap)
         shared_out = {process.pid: process for process in processes}
-        moving = self._unseen(cheap, shared_out) > _SHARED_STEP_BYTES
+        came = self._last and shared_out.keys() - self._last.keys()  # and share, for a while
+        moving = came or self._unseen(cheap, shared_out) > _SHARED_STEP_BYTES
         self._last = {
             counted.pid: (counted, shared_out[counted.pid])
             for counted in cheap
