@@ -1,6 +1,7 @@
 """The workshop's instruments. This file only re-exports; names load when they are first used.
 
     run an experiment       experiment, records, progress, budget, memory   (running/, system/)
+    what forks share        forked_reads
     see it                  live, plots, predictions                        (drawing/)
     disks and machines      page_cache, disk, machine, scales
     in a notebook           extension, importable, checks, evidence         (cells/)
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from helpers.drawing.mechanisms import draw_read_ahead as draw_read_ahead
     from helpers.drawing.opens import draw_open as draw_open
     from helpers.drawing.outcome_table import OutcomeTable as OutcomeTable
+    from helpers.drawing.shared_pages import draw_sums as draw_sums
+    from helpers.drawing.shared_pages import draw_touched_page as draw_touched_page
+    from helpers.drawing.shared_pages import worked_snapshots as worked_snapshots
     from helpers.drawing.shared_position import draw_shared_position as draw_shared_position
     from helpers.drawing.sweeps import sweep as sweep
     from helpers.drawing.wrong_rows import draw_losses as draw_losses
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
     from helpers.evidence import shown as shown
     from helpers.experiment import run as run
     from helpers.extension import load_ipython_extension as load_ipython_extension
+    from helpers.forked_reads import read_in_a_fork as read_in_a_fork
     from helpers.loaders.blocks import ShuffledBlocks as ShuffledBlocks
     from helpers.loaders.datasets import Hdf5Dataset as Hdf5Dataset
     from helpers.loaders.datasets import Labelled as Labelled
@@ -45,6 +50,7 @@ if TYPE_CHECKING:
     from helpers.loaders.order import BlockShuffleSampler as BlockShuffleSampler
     from helpers.loaders.order import ShuffleBuffer as ShuffleBuffer
     from helpers.machine import check_machine as check_machine
+    from helpers.memory import anonymous_bytes as anonymous_bytes
     from helpers.page_cache import evict as evict
     from helpers.plots import before_after as before_after
     from helpers.predictions import predict as predict
@@ -65,17 +71,20 @@ _HOMES = {
         "drawing.mechanisms": "draw_double_charge draw_pickled_map draw_read_ahead",
         "drawing.opens": "draw_open",
         "drawing.outcome_table": "OutcomeTable",
+        "drawing.shared_pages": "draw_sums draw_touched_page worked_snapshots",
         "drawing.shared_position": "draw_shared_position",
         "drawing.sweeps": "sweep",
         "drawing.wrong_rows": "draw_losses draw_wrong_rows",
         "evidence": "shown",
         "experiment": "run",
         "extension": "load_ipython_extension",
+        "forked_reads": "read_in_a_fork",
         "loaders.blocks": "ShuffledBlocks",
         "loaders.datasets": "Hdf5Dataset Labelled NpyDataset",
         "loaders.mixing": "distinct_labels",
         "loaders.order": "BlockShuffleSampler ShuffleBuffer",
         "machine": "check_machine",
+        "memory": "anonymous_bytes",
         "page_cache": "evict",
         "plots": "before_after",
         "predictions": "predict",

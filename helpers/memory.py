@@ -16,6 +16,7 @@ from helpers.system.psutil_tree import PsutilTree, psutil_measure
 
 MemoryBackend = Literal["auto", "proc", "psutil"]
 _EXACT_SHARE = 0.01  # of a core, for exact readings
+_WHILE_MOVING = 4  # times that share, while pages stop being shared: nothing else shows it
 _SHORTEST_INTERVAL = 0.25
 _SHARED_STEP_BYTES = 8 * 2**20
 
@@ -119,16 +120,35 @@ class MemoryMeter:
     def _exact(self, cheap: tuple[ProcessMemory, ...], start: float) -> MemoryReading:
         processes, exact = self._tree.exact(cheap)
         shared_out = {process.pid: process for process in processes}
+        came = self._last and shared_out.keys() - self._last.keys()  # and share, for a while
+        moving = came or self._unseen(cheap, shared_out) > _SHARED_STEP_BYTES
         self._last = {
             counted.pid: (counted, shared_out[counted.pid])
             for counted in cheap
             if counted.pid in shared_out
         }
         reading = self._finish(processes, exact, start)
-        interval = max(reading.cpu_seconds / _EXACT_SHARE, _SHORTEST_INTERVAL)
+        share = _EXACT_SHARE * (_WHILE_MOVING if moving else 1)
+        interval = max(reading.cpu_seconds / share, _SHORTEST_INTERVAL)
         # One process shares hardly more than its libraries: its overcount hardly moves.
         self._next_exact = self._clock() + (interval if len(processes) > 1 else 10 * interval)
         return reading
+
+    def _unseen(
+        self, cheap: tuple[ProcessMemory, ...], shared_out: dict[int, ProcessMemory]
+    ) -> int:
+        """Return what anonymous memory gained or lost since the last exact reading, unseen.
+
+        A shared page that a process writes to becomes its own: its own counters stand still.
+        """
+        pids = self._last.keys() & shared_out.keys()
+        counted = sum(each.anonymous_bytes for each in cheap if each.pid in pids)
+        now = sum(shared_out[pid].anonymous_bytes for pid in pids) - counted
+        then = sum(
+            known.anonymous_bytes - was.anonymous_bytes
+            for was, known in (self._last[pid] for pid in pids)
+        )
+        return abs(now - then)
 
     def _corrected(self, cheap: tuple[ProcessMemory, ...]) -> tuple[ProcessMemory, ...]:
         """Return the last exact figures plus what has been added since.
@@ -171,6 +191,15 @@ class MemoryMeter:
     ) -> MemoryReading:
         read_bytes = self._tree.read_bytes()
         return MemoryReading(processes, exact, read_bytes, self._cpu_clock() - start)
+
+
+def anonymous_bytes(pid: int | None = None) -> int:
+    """Return the anonymous memory of a process and all below it, a shared page once: now, exactly.
+
+    `pid` is None for this process. Where no PSS is told, a page counts once for each process.
+    """
+    with MemoryMeter(pid or os.getpid(), backend=chosen_backend()) as meter:
+        return meter.exact().anonymous_bytes
 
 
 def measure_name(backend: MemoryBackend = "auto", proc: str = "/proc") -> str:

@@ -56,6 +56,12 @@ class Snapshot:
     charged_bytes: int | None = None  # as a memory cgroup counts: page cache included
     read_bytes: int | None = None  # from the disk since the function was called
     counters: Counters = Counters()
+    workers_bytes: int = 0  # anonymous memory of all DataLoader workers
+
+    @property
+    def pss_bytes(self) -> int:
+        """Return the sum of every PSS, of all three kinds: what the tree really takes."""
+        return self.anonymous_bytes + self.file_bytes + self.shared_bytes
 
     @property
     def budgeted_bytes(self) -> int:

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import wrong_answers_03
 from notebook_tools import NOTEBOOKS, code_cells, python_source, read, tags
+from wrong_answers_03 import ANSWERS as ANSWERS_03
 from wrong_answers_04 import ANSWERS as ANSWERS_04
 from wrong_answers_05 import ANSWERS as ANSWERS_05
+from wrong_answers_06 import ANSWERS as ANSWERS_06
 
 from data_gen import GeneratedData
 from data_gen.recipe import Recipe
@@ -84,10 +85,11 @@ ANSWERS: dict[str, list[tuple[dict[str, str], str]]] = {
         ({"128 / 2": "128 / 4"}, "a row is no page"),
         ({"128 / 2": "128 * 1024"}, "how many times a row is it?"),
     ],
+    **ANSWERS_03,
     **ANSWERS_04,
     **ANSWERS_05,
+    **ANSWERS_06,
 }
-ANSWERS |= wrong_answers_03.ANSWERS
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from ballast import MIB, Child
 
-from helpers.memory import MemoryBackend, MemoryMeter, MemoryReading, measure_name
+from helpers.memory import MemoryBackend, MemoryMeter, MemoryReading, anonymous_bytes, measure_name
 
 BALLAST = 200 * MIB
 
@@ -286,3 +286,36 @@ def test_a_closed_sampler_holds_no_descriptor(child: Child) -> None:
         sampler.exact()
         assert count() > before
     assert count() == before
+
+
+@pytest.mark.skipif(measure_name() != "PSS", reason="shared pages are not told here")
+def test_anonymous_memory_of_a_tree_counts_a_page_once_until_it_is_copied(child: Child) -> None:
+    child.do(TAKE)
+    before = anonymous_bytes(child.pid)
+    child.do("fork(lambda: None)")
+    shared = anonymous_bytes(child.pid)
+    child.do(f"fork(lambda: ballast.__setitem__(slice(None), b'y' * {BALLAST}))")
+    copied = anonymous_bytes(child.pid)
+    assert shared - before < 0.1 * BALLAST
+    assert copied - shared > 0.9 * BALLAST
+    assert anonymous_bytes() == pytest.approx(anonymous_bytes(os.getpid()), rel=0.05)
+
+
+@pytest.mark.skipif(measure_name() != "PSS", reason="shared pages are not told here")
+def test_exact_readings_come_sooner_while_pages_stop_being_shared(child: Child) -> None:
+    now, costs = [0.0], itertools.count(step=0.1)  # each reading costs a tenth of a second
+    meter = MemoryMeter(child.pid, clock=lambda: now[0], cpu_clock=lambda: next(costs))
+    child.do(TAKE)
+    child.do("fork(lambda: None)")
+
+    def is_exact(seconds: float) -> bool:
+        now[0] = seconds
+        return meter.read().exact
+
+    assert [is_exact(0), is_exact(9), is_exact(11)] == [True, False, True]
+    child.do(f"ballast[:] = b'y' * {BALLAST}")
+    assert [is_exact(20), is_exact(22), is_exact(24), is_exact(25)] == [False, True, False, True]
+    assert [is_exact(34), is_exact(36)] == [False, True]  # nothing moves any more
+    child.do("fork(lambda: None)")  # who knows what the new one will do
+    assert [is_exact(37), is_exact(39), is_exact(40)] == [True, False, True]
+    meter.close()

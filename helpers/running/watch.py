@@ -92,10 +92,11 @@ class Watch:
             self.read_before = reading.read_bytes or 0
         self.cost += (reading.cpu_seconds - self.cost) / AVERAGED_READINGS
         self.seen = reading.processes
+        if phase != Phase.STARTING:  # until then the call's modules are being imported
+            self._note_peaks(reading)
         snapshot = self._snapshot(reading, self.state.seconds(time.monotonic()))
-        if phase == Phase.STARTING:  # the call's modules are being imported: nothing to record
+        if phase == Phase.STARTING:  # nothing to record
             return self._reason(snapshot), min(self._interval(snapshot), STARTING_INTERVAL)
-        self._note_peaks(reading)
         if awaited:
             self.state.phase = Phase.GO if phase == Phase.READY else Phase.LEAVE
         reason = self._reason(snapshot)
@@ -159,6 +160,11 @@ class Watch:
             charged_bytes=_told(self.group.charged_bytes) if self.group else None,
             read_bytes=read,
             counters=self.state.read(),
+            workers_bytes=sum(
+                process.anonymous_bytes
+                for process in reading.processes
+                if (peak := self.peaks.get(process.pid)) and peak.name.startswith("worker")
+            ),
         )
 
     def _note_peaks(self, reading: MemoryReading) -> None:
