@@ -52,6 +52,8 @@ def _iterator(loader: Iterable[Batch]) -> Iterator[Batch]:
     try:
         return iter(loader)
     except TypeError:
+        if hasattr(type(loader), "__iter__"):  # it can be: a worker could not be given its dataset
+            raise
         raise TypeError(
             f"track got {type(loader).__name__}, which cannot be iterated: "
             "pass a DataLoader, or any iterable of batches"

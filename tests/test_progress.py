@@ -144,6 +144,16 @@ def test_seconds_that_cannot_be_are_refused(seconds: Any) -> None:
         track([], seconds=seconds)
 
 
+class CannotBeSent:
+    def __iter__(self) -> Any:
+        raise TypeError("h5py objects cannot be pickled")
+
+
+def test_what_a_loader_says_of_its_start_is_passed_on() -> None:
+    with pytest.raises(TypeError, match="h5py objects cannot be pickled"):
+        track(CannotBeSent())
+
+
 @pytest.mark.parametrize("thing", [7, None, torch.utils.data.Dataset])
 def test_what_cannot_be_iterated_is_refused_before_the_loop_and_not_waited_for(
     state: SharedState, thing: Any
