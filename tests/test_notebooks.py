@@ -1,13 +1,17 @@
 """Every lesson: its form, its exercises, its evidence, and that it runs under every start method.
 
 The rules stand in notebook_rules.py, which also says how cells are tagged; here they are applied.
-`-m "not notebook"` leaves out what executes a lesson.
+`-m "not notebook"` leaves out what executes a lesson. The first test of a lesson executes it in all
+ways, two at a time.
 """
 
 import ast
-from functools import cache
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache, partial
 from multiprocessing import get_all_start_methods
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -25,10 +29,36 @@ every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: pat
 every_lesson = pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 
 
+# Each lane has data of its own: what one has just read would be warm for the other.
+DATA = NOTEBOOKS[0].parents[1] / "data"
+LANES = (DATA, DATA / "second lane")
+
+
 @cache
-def executed(path: Path) -> Any:
-    """Return a notebook as it ran at test scale under the default start method."""
-    return execute(path, scale="test")
+def executions(path: Path) -> dict[str, "Future[Any]"]:
+    """Return what became of a notebook at test scale: as it is, under each method, and swapped."""
+    jobs: dict[str, Callable[..., Any]] = {"as it is": partial(execute, path)}
+    if path in LESSONS:
+        jobs["swapped"] = partial(swap_problems, path)
+        jobs |= {method: partial(execute, path, start_method=method) for method in OTHER_METHODS}
+    return in_lanes({name: partial(job, scale="test") for name, job in jobs.items()})
+
+
+def in_lanes(jobs: Mapping[str, Callable[..., Any]]) -> dict[str, "Future[Any]"]:
+    """Do all jobs, so many at a time as there are lanes, and return how they ended."""
+    free: SimpleQueue[Path] = SimpleQueue()
+    for folder in LANES:
+        free.put(folder)
+
+    def do(job: Callable[..., Any]) -> Any:
+        folder = free.get()
+        try:
+            return job(data=folder)
+        finally:
+            free.put(folder)
+
+    with ThreadPoolExecutor(len(LANES)) as threads:
+        return {name: threads.submit(do, job) for name, job in jobs.items()}
 
 
 @every_notebook
@@ -64,24 +94,23 @@ def test_a_class_that_two_lessons_show_is_the_same_in_both() -> None:
 @pytest.mark.notebook
 @every_notebook
 def test_a_notebook_runs_from_top_to_bottom(path: Path) -> None:
-    executed(path)
+    executions(path)["as it is"].result()
 
 
 @pytest.mark.notebook
 @every_lesson
 def test_each_exercise_is_open_before_its_solution_and_done_after_it(path: Path) -> None:
-    assert list(exercise_problems(executed(path))) == []
+    assert list(exercise_problems(executions(path)["as it is"].result())) == []
 
 
 @pytest.mark.notebook
 @every_lesson
 @pytest.mark.parametrize("method", OTHER_METHODS)
 def test_a_lesson_runs_under_the_other_start_methods(path: Path, method: str) -> None:
-    notebook = execute(path, scale="test", start_method=method)
-    assert list(exercise_problems(notebook)) == []
+    assert list(exercise_problems(executions(path)[method].result())) == []
 
 
 @pytest.mark.notebook
 @every_lesson
 def test_the_evidence_fails_with_the_cure_in_the_bad_ones_place(path: Path) -> None:
-    assert swap_problems(path, scale="test") == []
+    assert executions(path)["swapped"].result() == []
