@@ -1,5 +1,6 @@
 """Execute notebooks and read what they show. Shared by `make run` and the tests."""
 
+import asyncio
 import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -91,7 +92,7 @@ def execute(
     with TemporaryDirectory() as settings:  # the reader's own IPython settings stay out of it
         env = os.environ | {name: value for name, value in chosen.items() if value is not None}
         try:
-            client.execute(env=env | {"IPYTHONDIR": settings})
+            asyncio.run(client.async_execute(env=env | {"IPYTHONDIR": settings}))
         except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
             raise NotebookError(_describe(path, notebook, started[-1], error), notebook) from None
         finally:
