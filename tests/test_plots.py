@@ -159,7 +159,7 @@ def test_words_from_outside_are_drawn_and_told_whatever_they_are(outside: str) -
     ("picture", "told"),
     [
         (draw_read_ahead(16 * 1024, 4096, 8 * MIB), "2,048 pages, 8 MiB: 512 times what is used"),
-        (draw_read_ahead(512, 4096, 4096, used_rows=99), "1 page, 4 KiB: all of it is used"),
+        (draw_read_ahead(4096, 4096, 4096), "1 page, 4 KiB: all of it is used"),
         (draw_read_ahead(3 * MIB, 4096, 1), "768 pages, 3 MiB: all of it is used"),
         (draw_pickled_map(195 * MIB, 2), "2 workers: 390 MiB of private copies"),
         (draw_pickled_map(4 * GIB, 99), "one page cache: 4 GiB"),
