@@ -62,7 +62,6 @@ def execute(
     notebook: Any = None,
     scale: str = "test",
     start_method: str | None = None,
-    view: str = "end",
     data: Path | None = None,
     timeout: float | None = 600,
 ) -> Any:
@@ -73,7 +72,7 @@ def execute(
     notebook = read(path) if notebook is None else notebook
     chosen = {
         "LARGER_THAN_RAM_SCALE": scale,
-        "LARGER_THAN_RAM_VIEW": view,
+        "LARGER_THAN_RAM_VIEW": "end",
         "LARGER_THAN_RAM_NOTEBOOK": path.name,
         "LARGER_THAN_RAM_START_METHOD": start_method,
         "LARGER_THAN_RAM_DATA": str(data.resolve()) if data else None,

@@ -243,7 +243,3 @@ def test_it_says_who_will_enforce(
     monkeypatch.setattr(budget, "make_group", lambda: groups)
     monkeypatch.setattr(budget, "scope_command", lambda: scope)
     assert enforcement() == words
-
-
-def test_asking_who_will_enforce_leaves_no_group(kernel_enforced: str) -> None:
-    assert enforcement() == kernel_enforced  # what is left is found after every test

@@ -16,6 +16,7 @@ from helpers.loaders.columns import open_columns, open_hdf5, open_npy
 from helpers.loaders.identity import fingerprint
 
 ROWS = np.arange(12, dtype=np.float32).reshape(4, 3)
+ENDLESS = h5py.h5s.UNLIMITED
 
 
 class Explodes:
@@ -284,32 +285,24 @@ def test_a_source_that_cannot_give_all_rows_is_named(
 
 
 @pytest.mark.parametrize(
-    ("source", "step", "message"),
+    ("source", "rows", "message"),
     [
-        (("source%b.h5", "rows", (2, 3)), 2, "any files named source%b.h5 rows, which cannot be"),
-        (("source.h5", "rows%b", (2, 3)), 2, "any files named source.h5 rows%b, which cannot be"),
-        (("source.h5", "rows", (4, 3), None, (None, 3)), 1, "grows with its sources, which cannot"),
+        (("source%b.h5", "rows", (1, 3)), 1, "any files named source%b.h5 rows, which cannot be"),
+        (("source.h5", "rows%b", (1, 3)), 1, "any files named source.h5 rows%b, which cannot be"),
+        (("source.h5", "rows", (4, 3), None, (None, 3)), ENDLESS, "grows with its sources, which"),
     ],
 )
 def test_a_dataset_of_any_number_of_sources_is_refused(
-    source: Any, step: int, message: str, tmp_path: Path
+    source: Any, rows: int, message: str, tmp_path: Path
 ) -> None:
-    mapping, endless = h5py.VirtualSource(*source), h5py.h5s.UNLIMITED
     for name in ("source.h5", "source0.h5"):
         with h5py.File(tmp_path / name, "w") as file:
             file.create_dataset("rows", chunks=(2, 3), data=ROWS, maxshape=(None, 3))
             file["rows0"] = ROWS
-    space = h5py.h5s.create_simple((4, 3), (endless, 3))
-    space.select_hyperslab((0, 0), (endless, 1), stride=(step, 1), block=(step, 3))
-    plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-    if step == 1:
-        mapping = mapping[:endless]
-    else:
-        mapping.sel.id.select_hyperslab((0, 0), (2, 3))
-    plist.set_virtual(space, source[0].encode(), source[1].encode(), mapping.sel.id)
+    layout = h5py.VirtualLayout((4, 3), "f4", maxshape=(None, 3))
+    layout[:ENDLESS:2] = h5py.VirtualSource(*source)[:rows]
     with h5py.File(tmp_path / "data.h5", "w") as file:
-        whole = h5py.h5s.create_simple((4, 3), (endless, 3))
-        h5py.h5d.create(file.id, b"rows", h5py.h5t.IEEE_F32LE, whole, plist)
+        file.create_virtual_dataset("rows", layout)
     with pytest.raises(ValueError, match=message):
         open_hdf5(tmp_path / "data.h5", "rows")
 

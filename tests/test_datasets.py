@@ -157,14 +157,6 @@ def test_indices_are_integers_of_every_type_in_a_list_an_array_a_tensor_or_a_sli
     assert len(pairs[5:5][0]) == 0
 
 
-def test_a_negative_index_counts_from_the_end_alone_and_in_a_batch(pairs: Labelled) -> None:
-    assert torch.equal(pairs[-1][0], pairs[ROWS - 1][0])
-    (last, label), (first, _) = pairs.__getitems__([-1, -ROWS])
-    assert torch.equal(last, pairs[ROWS - 1][0])
-    assert torch.equal(label, pairs[ROWS - 1][1])
-    assert torch.equal(first, pairs[0][0])
-
-
 @pytest.mark.parametrize("index", [ROWS, -ROWS - 1, 2**70])
 def test_an_index_out_of_range_is_named_with_the_length(index: int, pairs: Labelled) -> None:
     for ask in (lambda: pairs[index], lambda: pairs.__getitems__([0, index, 1])):

@@ -75,11 +75,6 @@ def test_without_a_working_folder_it_is_said_what_to_do(gone_folder: Path) -> No
         run(lessons.add, 1, 2)
 
 
-def test_every_run_has_a_process_of_its_own() -> None:
-    first, second = (run(os.getpid).value for _ in range(2))
-    assert len({first, second, os.getpid()}) == 3
-
-
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 def test_workers_follow_the_start_method(method: str) -> None:
     record = run(loaders.one_epoch, loaders.Rows(64), 1, start_method=method, ram_budget="2 GiB")

@@ -9,7 +9,7 @@ CELLS = [
     "pool.waiting is not None and pool.waiting.is_ready()",
     "%%importable\nVALUE = 1",
     "%%importable\ndef double(number):\n    return 2 * number",
-    "doubled = run(double, 21, ram_budget='512 MiB')\ndoubled.value",
+    "doubled = run(double, 21, ram_budget='512 MiB')\nprint(doubled.value)\ndoubled",
     "doubled",
     "%load_ext memory_profiler",
     "%mprun -f double double(1)",
@@ -20,8 +20,11 @@ def test_the_extension_brings_what_the_lessons_use(tmp_path: Path) -> None:
     notebook = execute(tmp_path / "made_up.ipynb", notebook=made_up(*CELLS))
     warm, _, _, ran, shown, _, profiled = notebook.cells[1:]
     assert output_text(warm) == "True"
-    assert "42" in output_text(ran)
-    # A run is shown as a figure with its words, and carries its numbers.
+    assert "42\n" in output_text(ran)
+    # Its view has shown it: in the same cell it is words, in a later one a figure with its numbers.
+    seen, last = (output.data for output in ran.outputs if "data" in output)
+    assert RUN_TYPE in seen
+    assert "text/html" not in last
     (bundle,) = [output.data for output in shown.outputs]
     assert "<img" in bundle["text/html"]
     assert bundle["text/plain"].startswith("double(): finished")

@@ -47,24 +47,6 @@ def watch(monkeypatch: pytest.MonkeyPatch, read: Callable[[int, Read, Any], None
     monkeypatch.setattr(raw_files, "_read_bytes", instead)
 
 
-@pytest.mark.parametrize("ahead", [0, 1, 5])
-def test_a_fill_holds_its_ranges_end_to_end_in_its_own_buffers_and_nothing_behind_them(
-    ahead: int, column: Column, tmp_path: Path
-) -> None:
-    np.save(tmp_path / "y.npy", np.arange(100))
-    sources = [find_source(each, 10) for each in (column, open_npy(tmp_path / "y.npy"))]
-    fills = [fill(0, 50), fill(20), fill(90)]
-    buffers = [[np.full((20, 4), -1, np.float32), np.full(20, -1)] for _ in fills]
-    pairs = list(zip(fills, buffers, strict=True))
-    found = list(read_fills(pairs, sources, threads=3, ahead=ahead))
-    assert [(one, id(rows)) for one, rows in found] == [(one, id(rows)) for one, rows in pairs]
-    for one, (rows, labels) in found:
-        wanted = np.concatenate([np.arange(*row_range) for row_range in one.ranges])
-        np.testing.assert_array_equal(labels[: len(wanted)], wanted)
-        np.testing.assert_array_equal(rows[: len(wanted)], VALUES[wanted])
-        assert (rows[len(wanted) :] == -1).all()
-
-
 def test_threads_read_at_the_same_time(column: Column, monkeypatch: pytest.MonkeyPatch) -> None:
     together = threading.Barrier(3)
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from notebook_tools import execute, made_up, output_text
+from talking import said_by
 from traitlets.config import Config
 
 from helpers.cells.lesson_folder import LessonFolder, sweep
@@ -58,10 +59,8 @@ class Notebook:
 
     def in_a_child(self, expression: str) -> str:
         """Return what a fresh Python that imports the module prints for an expression."""
-        command = [sys.executable, "-c", f"import lesson; print({expression})"]
-        env = {**os.environ, "PYTHONPATH": str(self.file.parent), "PYTHONDONTWRITEBYTECODE": ""}
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
-        return done.stdout.strip()
+        env = os.environ | {"PYTHONDONTWRITEBYTECODE": ""}
+        return said_by(f"import lesson; print({expression})", env=env)
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import weakref
 from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError
 from itertools import count
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -15,7 +14,6 @@ from unittest.mock import Mock
 import pytest
 from made_up import GIB, Clock, counted, finished_run, killed_run, snapshot
 from matplotlib.image import imread
-from notebook_tools import execute, made_up
 from refusals import FullDisk
 from running import run
 from talking import said_by
@@ -294,34 +292,6 @@ def test_a_run_just_drawn_by_its_view_is_words_in_the_same_cell_and_a_figure_in_
     gone = weakref.ref(run)  # to remember it does not keep it alive
     del run
     assert gone() is None
-
-
-CELLS = [
-    "from helpers.live import choose_view, mimebundle\n"
-    "from helpers.records import *\n"
-    "get_ipython().display_formatter.mimebundle_formatter.for_type(Run, mimebundle)\n"
-    "view = choose_view('a loop', 2**30, 'watcher')\n"
-    "snapshots = [Snapshot(n / 10, 2**28, 0, 0, 2**28, 1) for n in range(9)]\n"
-    "view.update(snapshots)\n"
-    "run = Run('a loop', Outcome.FINISHED, 1, 2**30, 'watcher', 'PSS', 'fork', tuple(snapshots))\n"
-    "view.finish(run)\n"
-    "run",
-    "run",
-]
-
-
-@pytest.mark.parametrize("choice", ["auto", "live"])
-def test_an_executed_notebook_keeps_one_figure_for_each_cell_and_no_widget(
-    choice: str, tmp_path: Path
-) -> None:
-    notebook = made_up(*CELLS)
-    execute(tmp_path / "views.ipynb", notebook=notebook, view=choice)
-    for cell in notebook.cells:
-        bundles = [output.data for output in cell.outputs]
-        assert sum("<img" in bundle.get("text/html", "") for bundle in bundles) == 1
-        assert any(RECORD_TYPE in bundle for bundle in bundles)
-        assert not any("image/png" in bundle or WIDGET in bundle for bundle in bundles)
-    assert "widgets" not in notebook.metadata
 
 
 def test_views_and_figures_work_without_ipython_and_ipywidgets_and_import_no_pyplot() -> None:

@@ -108,7 +108,6 @@ def test_a_resource_tracker_may_end_by_itself(
 ) -> None:
     """It ends when what it serves has ended: so it is killed last, and only if it does not."""
     killed: list[int] = []
-    monkeypatch.setattr(processes, "_is_tracker", lambda pid: pid == family.orphan)
     monkeypatch.setattr(processes, "TRACKER_SECONDS", 0.2)
 
     def note(pid: int) -> None:
@@ -116,19 +115,11 @@ def test_a_resource_tracker_may_end_by_itself(
         kill(pid)
 
     monkeypatch.setattr(processes, "kill", note)
-    assert end(family.pid)
-    assert set(killed) == {family.pid, family.child, family.orphan}
-    assert killed[-1] == family.orphan
-
-
-@needs_proc
-def test_a_tracker_is_known_by_its_command_line() -> None:
-    with start(WAITS, processes.TRACKERS[0]) as tracker, start(WAITS) as other:
-        tracker.hear(), other.hear()
-        assert processes._is_tracker(tracker.pid)
-        assert not processes._is_tracker(other.pid)
-        tracker.kill()
-        other.kill()
+    with start(WAITS, processes.TRACKERS[0]) as tracker:
+        tracker.hear()
+        assert end(family.pid, lambda: [tracker.pid])
+    assert set(killed) == {family.pid, family.child, family.orphan, tracker.pid}
+    assert killed.index(tracker.pid) == len(killed) - killed.count(tracker.pid)
 
 
 def test_killing_works_without_sigkill_and_is_no_error_where_nobody_is(

@@ -111,19 +111,6 @@ def test_a_child_that_never_gets_warm_is_given_up(
         pool.take()
 
 
-@pytest.mark.parametrize("error", [OSError(11, "no more processes"), KeyboardInterrupt()])
-def test_half_a_spare_is_put_away(
-    pool: WarmPool, monkeypatch: pytest.MonkeyPatch, error: BaseException
-) -> None:
-    def fail(_: Sandbox) -> Any:
-        raise error
-
-    monkeypatch.setattr(Sandbox, "_start_watcher", fail)
-    with pytest.raises(type(error)):
-        pool.warm_up()
-    assert pool.waiting is None  # what is left of it is found after every test
-
-
 @pytest.mark.parametrize("can_be_set", [True, False])
 def test_a_child_in_a_scope_is_held_by_the_scopes_group(
     pool: WarmPool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, can_be_set: bool

@@ -1,13 +1,12 @@
 """Thinning and smoothing: what a curve may leave out, and what it may not."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up import MIB, counted, snapshot
+from made_up import counted, snapshot
 
 from helpers.drawing.series import Thinned, memory_curves, thin, throughput_curves
-from helpers.records import Counters, Snapshot
+from helpers.records import Counters
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=400), st.integers(2, 20))
@@ -33,8 +32,9 @@ def test_samples_of_one_moment_do_not_stop_thinning() -> None:
     assert len(thin([snapshot(0, mib) for mib in range(100)], 10)) <= 21
 
 
-def test_a_lone_sample_is_held_until_the_end() -> None:
+def test_a_lone_sample_is_held_until_the_end_and_has_no_rate() -> None:
     assert memory_curves([snapshot(0.0)], until=3).seconds.tolist() == [0, 3]
+    assert throughput_curves([snapshot(0.0)]).rate.tolist() == [0]
 
 
 def test_charged_bytes_are_absent_where_no_cgroup_told_and_may_be_missing_now_and_then() -> None:
@@ -42,14 +42,6 @@ def test_charged_bytes_are_absent_where_no_cgroup_told_and_may_be_missing_now_an
     charged = memory_curves([snapshot(0), snapshot(1, charged_bytes=7)]).charged
     assert charged is not None
     assert np.array_equal(charged, [np.nan, 7], equal_nan=True)
-
-
-@pytest.mark.parametrize(("processes", "misleads"), [(1, False), (5, True)])
-def test_the_sum_of_rss_misleads_only_with_several_processes(
-    processes: int, misleads: bool
-) -> None:
-    snapshots = [snapshot(time, rss_bytes=2000 * MIB, processes=processes) for time in (0, 1)]
-    assert memory_curves(snapshots).rss_misleads is misleads
 
 
 def test_the_first_batch_is_no_spike() -> None:
@@ -80,10 +72,3 @@ def test_between_two_slow_batches_the_rate_is_not_zero() -> None:
 
     snapshots = [snapshot(0.1 * n, counters=counters(0.1 * n)) for n in range(600)]
     assert np.allclose(throughput_curves(snapshots).rate[100:], 32, rtol=0.1)
-
-
-@pytest.mark.parametrize("snapshots", [[], [snapshot(0)], [snapshot(0), snapshot(0)]])
-def test_too_few_samples_have_no_rate(snapshots: list[Snapshot]) -> None:
-    curves = throughput_curves(snapshots)
-    assert curves.rate.tolist() == [0] * len(snapshots)
-    assert curves.top == 0

@@ -256,24 +256,18 @@ def test_a_file_system_that_cannot_read_past_its_cache_is_noticed(
     assert not find_source(many, MIB, past_cache=True).past_cache
 
 
-def test_bounce_buffers_lie_apart_in_huge_pages() -> None:
-    buffers = make_bounce_buffers(5)
-    starts = [buffer.ctypes.data for buffer in buffers]
-    assert [len(buffer) for buffer in buffers] == [MIB] * 5
-    assert starts == [starts[0] + MIB * number for number in range(5)]
-    assert starts[0] % (2 * MIB) == 0
-
-
 class WithoutHugePages(mmap.mmap):
     madvise = refusal(errno.EINVAL)
 
 
-def test_bounce_buffers_are_page_aligned_where_there_are_no_huge_pages(
+def test_bounce_buffers_lie_apart_as_for_huge_pages_also_where_there_are_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(mmap, "mmap", WithoutHugePages)
         refused = make_bounce_buffers(2)
+    first, second = (buffer.ctypes.data for buffer in refused)
+    assert (first % (2 * MIB), second - first) == (0, MIB)
     monkeypatch.delattr(mmap, "MADV_HUGEPAGE", raising=False)
     for buffer in refused + make_bounce_buffers(2):
         assert (len(buffer), buffer.ctypes.data % 4096, buffer.flags.writeable) == (MIB, 0, True)

@@ -18,27 +18,20 @@ from helpers.units import format_bytes
 _MOST_CELLS, _MOST_WORKERS = 32, 3  # drawn; there may be more
 
 
-def draw_read_ahead(
-    row_bytes: int, page_bytes: int, read_ahead_bytes: int, used_rows: int = 1
-) -> Picture:
-    """Draw a file in pages, the row that is asked for, and the window that the kernel reads.
-
-    `used_rows` is how many rows of one window the loop uses before the kernel takes it back.
-    """
+def draw_read_ahead(row_bytes: int, page_bytes: int, read_ahead_bytes: int) -> Picture:
+    """Draw a file in pages, the row that is asked for, and the window that the kernel reads."""
     _check(row_bytes=row_bytes, page_bytes=page_bytes, read_ahead_bytes=read_ahead_bytes)
-    _check(used_rows=used_rows)
     window = -(-max(read_ahead_bytes, row_bytes) // page_bytes)  # whole pages are read
     each = -(-window // _MOST_CELLS)  # pages in a cell that is drawn
     read = window * page_bytes
-    used = min(row_bytes * used_rows, read)
-    rows = "1 row" if used_rows == 1 else f"{used_rows:,} rows"
-    asked = f"the loop uses {rows}, {format_bytes(used)}"
+    asked = f"the loop uses 1 row, {format_bytes(row_bytes)}"
     pages = "1 page" if window == 1 else f"{window:,} pages"
     was_read = f"the kernel reads {pages}, {format_bytes(read)}"
-    ratio = f"{read / used:,.3g} times what is used" if read > used else "all of it is used"
+    times = read / row_bytes
+    ratio = f"{times:,.3g} times what is used" if times > 1 else "all of it is used"
     figure, ax = sketch.new_sketch(230)
     sketch.heading(ax, "What is read for the rows in use")
-    _draw_window(ax, -(-window // each), used / read, asked, f"{was_read}: {ratio}")
+    _draw_window(ax, -(-window // each), 1 / times, asked, f"{was_read}: {ratio}")
     cell = "One cell is one page" if each == 1 else f"One cell is {each:,} pages"
     sketch.write(ax, (20, 200), f"{cell} of {format_bytes(page_bytes)}.", fontsize=style.SMALL)
     alt = f"A file in pages of {format_bytes(page_bytes)}: {asked}; {was_read}: {ratio}."

@@ -28,19 +28,12 @@ METRICS: dict[str, tuple[str, str, Callable[[float], str]]] = {
         "read_amplification",
         "{:,.3g} x".format,
     ),
-    "peak memory": ("most anonymous memory", "peak_anonymous_bytes", format_bytes),
-    "added memory": (
-        "most anonymous memory above the baseline",
-        "added_anonymous_bytes",
-        format_bytes,
-    ),
     "largest worker": (
         "anonymous memory of the largest worker",
         "largest_worker_bytes",
         format_bytes,
     ),
     "waiting": ("share of the time waiting for data", "waiting_share", "{:.0%}".format),
-    "seconds": ("seconds", "seconds", "{:,.3g} s".format),
 }
 
 

@@ -40,11 +40,6 @@ class MachineReport:
     rows: tuple[Row, ...]
 
     @property
-    def ok(self) -> bool:
-        """Return whether every row is ready, or only notes something."""
-        return all(row.ok for row in self.rows)
-
-    @property
     def summary(self) -> str:
         """Return the whole report in one sentence."""
         wrong = [row.what for row in self.rows if not row.ok]

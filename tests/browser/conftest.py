@@ -110,25 +110,9 @@ class LabPage:
             timeout=seconds * 1000,
         )
 
-    def select(self, index: int) -> None:
-        """Make a cell the one that commands work on."""
-        self.page.evaluate(
-            "index => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = index }",
-            index,
-        )
-
-    def reload(self) -> None:
-        """Open the saved notebook anew."""
-        self.page.reload()
-        self.wait_for_kernel()
-
     def cell(self, index: int) -> Any:
         """Return the locator of a cell, counted from 0."""
         return self.page.locator(".jp-Notebook .jp-Cell").nth(index)
-
-    def save(self) -> None:
-        """Save the notebook, and wait until it is saved."""
-        self.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
 
 
 @pytest.fixture

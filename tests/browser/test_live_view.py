@@ -61,11 +61,12 @@ def test_the_figure_moves_and_stop_ends_a_busy_cell(
     assert cell.locator("img").count() == 1  # the cell's last expression did not draw it again
     assert "a made-up loop: stopped" in cell.locator("pre").inner_text()
     assert cell.get_by_role("button", name="Stop").count() == 0
-    lab.save()
+    lab.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
     saved = (tmp_path / "live.ipynb").read_text()
     assert "widget" not in saved
     assert json.loads(saved)["cells"][1]["outputs"][0]["data"]["text/plain"]
-    lab.reload()
+    lab.page.reload()  # the saved notebook
+    lab.wait_for_kernel()
     lab.cell(1).locator("img[alt*='stopped']").wait_for(timeout=60_000)
     assert "model not found" not in lab.cell(1).inner_text().lower()
 
@@ -83,6 +84,6 @@ def test_a_guess_is_typed_into_a_field_and_shown_as_text_afterwards(
     lab.cell(1).get_by_text("1,500 is kept").wait_for(timeout=60_000)
     lab.run("notebook:run-cell")  # the click has selected its cell
     lab.cell(1).get_by_text("1,500 is kept").wait_for(timeout=60_000)
-    lab.select(2)
+    lab.cell(2).locator(".jp-InputPrompt").click()
     lab.run("notebook:run-cell")
     lab.cell(2).get_by_text("You said 1,500 MiB").wait_for(timeout=60_000)
