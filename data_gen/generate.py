@@ -43,10 +43,11 @@ def ensure(
     progress: bool = True,
     classes: int = 10,
     order: LabelOrder = "shuffled",
+    budget: str | int | None = None,
 ) -> GeneratedData:
     """Return the dataset in `folder`, made now if it is not there: 'npy' or 'hdf5'.
 
-    Pass `rows`, or a `size` of all rows: '4 GiB' or '1.5x ram'.
+    Pass `rows`, or a `size` of all rows: '4 GiB', '1.5x ram', or '4x budget' with `budget`.
     HDF5 takes `chunks` (a shape, or 'auto' for what h5py would pick; None: contiguous) and
     `compression` ('lzf', 'gzip', 'gzip:9'). `jobs` threads make the rows, and do not change
     their bytes. Rows of one axis are named features, others spectrograms.
@@ -65,7 +66,7 @@ def ensure(
         raise ValueError(f"jobs={jobs}: pass 1 or more")
     shape = whole_numbers("row_shape", row_shape)
     one = Recipe(1, shape, seed, classes, order)  # judged before its size is a measure
-    recipe = replace(one, count=count_rows(rows, size, one.row_bytes))
+    recipe = replace(one, count=count_rows(rows, size, one.row_bytes, budget))
     layout = choose_layout(file_format, recipe, chunks, compression)
     paths = DatasetPaths(absolute_path(folder), recipe, layout)
     if not _found(paths):

@@ -216,6 +216,8 @@ def test_a_deleted_file_is_made_again(tmp_path: Path, name: str) -> None:
         ({"rows": None, "size": "many"}, "'many' is not a size.*1.5x ram"),
         ({"rows": None, "size": "0x ram"}, "'0x ram' is less than one row"),
         ({"rows": None, "size": 511}, "511 is less than one row of 512 B"),
+        ({"rows": None, "size": "2x budget"}, "needs a budget"),
+        ({"rows": None, "size": "2x budget", "budget": "x"}, "'x' is not a size"),
         ({"jobs": 0}, "jobs=0"),
         ({"rows": 2.5}, "rows=2.5: pass a whole number"),
         ({"rows": float("nan")}, "rows=nan"),
@@ -287,12 +289,13 @@ def test_an_error_in_a_thread_that_makes_rows_is_raised(
     assert files(tmp_path) == []
 
 
-def test_sizes_are_bytes_or_ram_that_can_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sizes_are_bytes_ram_that_can_be_had_or_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("data_gen.sizes.machine_ram_bytes", lambda: 3 << 30)
     assert (size_in_bytes("2 GiB"), size_in_bytes(4096)) == (2 << 30, 4096)
     assert size_in_bytes("1.5xram") == size_in_bytes("1.5x RAM") == 9 << 29
-    assert count_rows(None, 1535, 512) == 2, "only whole rows"
-    assert count_rows(7, None, 512) == 7
+    assert size_in_bytes("4x budget", budget="512 MiB") == 2 << 30
+    assert count_rows(None, 1535, 512, None) == 2, "only whole rows"
+    assert count_rows(7, None, 512, None) == 7
 
 
 def test_the_record_is_small_says_what_it_is_and_survives_pickling(tmp_path: Path) -> None:
