@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from helpers.drawing.mechanisms import draw_pickled_map as draw_pickled_map
     from helpers.drawing.mechanisms import draw_read_ahead as draw_read_ahead
     from helpers.drawing.opens import draw_open as draw_open
+    from helpers.drawing.sweeps import draw_rungs as draw_rungs
     from helpers.drawing.sweeps import sweep as sweep
     from helpers.evidence import shown as shown
     from helpers.experiment import run as run
@@ -60,7 +61,7 @@ _HOMES = {
         "drawing.heat_maps": "draw_heat_maps",
         "drawing.mechanisms": "draw_double_charge draw_pickled_map draw_read_ahead",
         "drawing.opens": "draw_open",
-        "drawing.sweeps": "sweep",
+        "drawing.sweeps": "draw_rungs sweep",
         "evidence": "shown",
         "experiment": "run",
         "extension": "load_ipython_extension",
