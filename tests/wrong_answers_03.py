@@ -1,28 +1,34 @@
 """Wrong answers to the exercises of lesson 03: words exchanged, and the hint that fits."""
 
 OWN = "if self.process != os.getpid():"
-LOOKS = 'self.length = len(file["rows"])'
-LIGHT = '{"path": self.path, "length": self.length}'
+START = "file = process = None"
+INIT = START + "\n\n    def __init__(self, path):\n        super().__init__(path)\n        "
+LIGHT = "self.__dict__ | left_out"
 READS = "return self.rows[index], int(self.labels[index])"
+OPENS = "self.file, self.process = self.open(), os.getpid()"
+FINDS = 'self.rows, self.labels = self.file["rows"], self.file["labels"]'
 KEEPS = {"self.file, self.process =": "RowsAndLabels.file, RowsAndLabels.process ="}
 AGAIN = "\n\n    def __setstate__(self, state):\n        self.__init__(state['path'])"
-CACHED = "@__import__('functools').lru_cache\n    def open(self):"
+CACHED = """@__import__("functools").lru_cache
+    def found(self):
+        file = self.open()
+        return file["rows"], file["labels"]
+
+    def __getstate__"""
 ANSWERS: dict[str, list[tuple[dict[str, str], str]]] = {
     "03_reopen_per_item 1": [
         ({}, ""),
         (  # labels are small: they may be kept in memory
             {
-                LOOKS: f'{LOOKS}\n            self.known = file["labels"][:]',
+                START: INIT + 'self.known = h5py.File(path)["labels"][:]',
                 "self.labels[index]": "self.known[index]",
-                LIGHT: f'{LIGHT} | {{"known": self.known}}',
             },
             "",
         ),
         ({OWN: "if True:"}, "50 items opened the file 50 times"),
         ({"return self.rows[index]": 'return self.file["rows"][index]'}, "looked up"),
         (
-            {"self.path = path": "self.path, self.early = path, h5py.File(path)"}
-            | {LIGHT: f'{LIGHT} | {{"early": self.early}}'},
+            {START: INIT + "self.early = h5py.File(path)"},
             "before its first access it cannot be pickled",
         ),
         ({LIGHT: "self.__dict__"}, "after an access it cannot be pickled"),
@@ -35,11 +41,15 @@ ANSWERS: dict[str, list[tuple[dict[str, str], str]]] = {
             "not before, and not in a global",
         ),
         (
-            {"self.path = path": "self.path = path\n        self.open()", LIGHT: LIGHT + AGAIN},
+            {START: INIT + f"{OPENS}\n        {FINDS}", LIGHT: LIGHT + AGAIN},
             "open it in `__getitem__`, not before",
         ),
         ({OWN: "if self.file is None:"}, "a forked worker opened nothing"),
-        ({"def open(self):": CACHED, OWN: "if True:"}, "a forked worker opened nothing"),
+        (
+            {OWN: "if True:", OPENS: "pass", FINDS: "self.rows, self.labels = self.found()"}
+            | {"def __getstate__": CACHED},
+            "a forked worker opened nothing",
+        ),
         ({READS: "return self.rows[index]"}, "should be a row and a label"),
         ({READS: f"self.file.close()\n        {READS}"}, "the file was closed while its datasets"),
         ({"int(self.labels[index])": "int(self.labels[index - 1])"}, "the label of row"),
