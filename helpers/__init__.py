@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from helpers.drawing.shared_pages import draw_touched_page as draw_touched_page
     from helpers.drawing.shared_pages import worked_snapshots as worked_snapshots
     from helpers.drawing.shared_position import draw_shared_position as draw_shared_position
+    from helpers.drawing.sweeps import draw_rungs as draw_rungs
     from helpers.drawing.sweeps import sweep as sweep
     from helpers.drawing.wrong_rows import draw_losses as draw_losses
     from helpers.drawing.wrong_rows import draw_wrong_rows as draw_wrong_rows
@@ -73,7 +74,7 @@ _HOMES = {
         "drawing.outcome_table": "OutcomeTable",
         "drawing.shared_pages": "draw_sums draw_touched_page worked_snapshots",
         "drawing.shared_position": "draw_shared_position",
-        "drawing.sweeps": "sweep",
+        "drawing.sweeps": "draw_rungs sweep",
         "drawing.wrong_rows": "draw_losses draw_wrong_rows",
         "evidence": "shown",
         "experiment": "run",

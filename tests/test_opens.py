@@ -1,5 +1,7 @@
 """The picture of an open: its parts in order, each as long as it takes."""
 
+from itertools import pairwise
+
 import pytest
 from matplotlib.text import Text
 
@@ -34,6 +36,16 @@ def test_the_strip_is_as_wide_as_the_boxes_and_each_part_as_its_time() -> None:
 def test_only_parts_that_are_wide_enough_bear_their_share() -> None:
     said = words(draw_open(SECONDS))
     assert [text for text in said if "%" in text] == ["2: 16%", "4: 78%"]
+
+
+def test_narrow_parts_bear_their_number_above_and_no_number_lies_on_another() -> None:
+    picture = draw_open(dict.fromkeys(PARTS, 1e-6) | {"chunk": 1.0})
+    texts = [text for text in picture.figure.axes[0].texts if text.get_text() in "1235"]
+    assert [text.get_text() for text in texts] == ["1", "2", "3", "5"]
+    picture.figure.canvas.draw()
+    places = [text.get_window_extent() for text in texts]
+    pairs = pairwise(places)
+    assert all(left.x1 <= right.x0 for left, right in pairs)
 
 
 def test_words_lie_inside_their_boxes_whatever_the_times() -> None:

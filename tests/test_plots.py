@@ -23,7 +23,7 @@ from helpers.drawing.live_figure import LiveFigure
 from helpers.drawing.mechanisms import draw_double_charge, draw_pickled_map, draw_read_ahead
 from helpers.drawing.memory_panel import draw_memory
 from helpers.drawing.pictures import RECORD_TYPE, Picture, alt_text, in_time
-from helpers.drawing.sweeps import sweep
+from helpers.drawing.sweeps import draw_rungs, sweep
 from helpers.drawing.throughput_panel import draw_throughput
 from helpers.page_cache import Eviction
 from helpers.plots import before_after, draw_run, last_words, mimebundle, words_and_numbers
@@ -330,6 +330,16 @@ def test_a_bar_for_each_run_ends_at_its_value_and_says_it(highest: float, scale:
     assert ax.get_xscale() == scale  # logarithmic beyond a thousand times
     assert f"{highest:,} samples/s" in words(ax)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["at 100", f"at {highest}"]
+
+
+def test_a_ladder_says_how_many_times_each_rung_is_the_one_above() -> None:
+    picture = draw_rungs({"one": 50.0, "two": 200.0, "three": 100.0}, "rows per second")
+    said = [text.get_text() for text in picture.figure.axes[0].texts]
+    assert said[:3] == ["50 samples/s", "200 samples/s (4.0 times)", "100 samples/s (0.5 times)"]
+    assert picture.alt.startswith("Bars of rows per second. one: 50 samples/s; two: 200 samples/s")
+    assert faults(picture.figure) == []
+    with pytest.raises(ValueError, match=r"'one' has a rate of 0: measure it for longer"):
+        draw_rungs({"one": 0}, "rows per second")
 
 
 def test_a_sweep_says_what_is_not_there_and_refuses_a_number_that_it_does_not_know() -> None:

@@ -1,6 +1,6 @@
-"""One number over several runs, as bars."""
+"""One number over several runs, or over the rungs of a ladder, as bars."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil, floor, log10
 from textwrap import wrap
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from helpers.drawing import figure_style as style
 from helpers.drawing.layout import WIDTH, panel_title
 from helpers.drawing.pictures import Picture
 from helpers.drawing.words import drawable, one_line
-from helpers.records import Run
+from helpers.records import Outcome, Run
 from helpers.units import format_bytes, format_rate
 
 _NAME_LETTERS = 30  # in each of the two lines that a bar's name may take
@@ -71,6 +71,23 @@ def sweep(runs: Sequence[Run], metric: str = "samples/s", *, cures: Sequence[Run
         bars.append(Bar(run.title, value or 0.0, words, look))
     told = "; ".join(f"{one_line(bar.title, 100)}: {bar.words}" for bar in bars)
     return Picture(_draw(name, bars), one_line(f"Bars of {name}. {told}.", 5000))
+
+
+def draw_rungs(rates: Mapping[str, float], what: str) -> Picture:
+    """Draw samples per second under several names: a bar for each, the first on top.
+
+    At the end of each stands its rate, and how many times that of the bar above it. `what` is what
+    the bars show. Raises ValueError for a rate that is not above zero.
+    """
+    bars: list[Bar] = []
+    for title, rate in rates.items():
+        if not rate > 0:
+            raise ValueError(f"{title!r} has a rate of {rate}: measure it for longer")
+        times = f" ({rate / bars[-1].value:.1f} times)" if bars else ""
+        look = {"color": style.OUTCOME_COLOURS[Outcome.FINISHED], "linewidth": 0}
+        bars.append(Bar(title, rate, format_rate(rate) + times, look))
+    told = "; ".join(f"{bar.title}: {bar.words}" for bar in bars)
+    return Picture(_draw(what, bars), f"Bars of {what}. {told}.")
 
 
 @style.styled
