@@ -68,6 +68,19 @@ def test_smaller_chunks_are_drawn_smaller_over_the_same_rows() -> None:
     assert (_boxes(large, 700, blue), _boxes(small, 700, blue)) == (1, 16)
 
 
+@pytest.mark.parametrize("rows", [128, 256, 512, 1024])
+def test_a_row_shades_one_chunk_and_is_drawn_inside_it(rows: int) -> None:
+    picture = draw_chunk_grid(TABLE, (rows, 128), {}, drawn_rows=2048)
+    boxes = [box for box in picture.figure.axes[0].patches if isinstance(box, Rectangle)]
+    here = [box for box in boxes if 360 <= box.get_x() < 680]
+    blue = [b for b in here if b.get_facecolor() == to_rgba(sketch.PAGE_CACHE["facecolor"])]
+    lines = [b for b in here if b.get_facecolor() == to_rgba(BUDGET)]
+    for line in lines:
+        top, end = line.get_y(), line.get_y() + line.get_height()
+        assert sum(b.get_y() <= top and end <= b.get_y() + b.get_height() for b in blue) == 1
+    assert len(blue) == min(len(lines), 2048 // rows)
+
+
 @pytest.mark.parametrize("chunks", [(131_073, 128), (512, 129), (0, 128), (512,), (512, 128, 1)])
 def test_chunks_larger_than_the_table_are_refused(chunks: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match=r"do not fit a table of shape \(131072, 128\): pass two"):

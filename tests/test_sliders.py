@@ -37,6 +37,15 @@ def test_elsewhere_it_is_the_first_picture_and_what_to_call() -> None:
     assert set(bundle) == {"text/plain", "text/html"}
 
 
+def test_it_starts_where_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    slider, picture = Slider(_draw, [1, 8, 64], start=8).widget().children
+    assert (slider.value, slider.options) == (8, (1, 8, 64))
+    assert "8 pages, 32 KiB" in picture.value
+    assert "8 pages, 32 KiB" in Slider(_draw, [1, 8], start=8)._repr_mimebundle_()["text/html"]
+    with pytest.raises(ValueError, match=r"start is 9: pass one of the values \[1, 8\]"):
+        Slider(_draw, [1, 8], start=9)
+
+
 def test_no_values_are_refused() -> None:
     with pytest.raises(ValueError, match=r"values is \[\]: pass at least one value of pages"):
         Slider(_draw, [], name="pages")

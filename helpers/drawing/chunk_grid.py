@@ -65,7 +65,7 @@ def draw_chunk_grid(
 # For each way the places that are asked for, in shares of the drawn table: left, top, wide, high.
 _ASKED_CELLS: dict[str, list[tuple[float, float, float, float]]] = {
     "rows in order": [(0, 0, 1, 0.25)],
-    "rows shuffled": [(0, top, 1, 0) for top in (0.08, 0.44, 0.81)],
+    "rows shuffled": [(0, top, 1, 0) for top in (0.08, 0.44, 0.82)],
     "columns": [(0.3, 0, 0, 1)],
 }
 
@@ -89,7 +89,7 @@ def _touches(cell: tuple[float, float, float, float], grid: Grid, row: int, colu
 
 
 def _overlap(start: float, length: float, chunks: int, number: int) -> bool:
-    first, end = start * chunks, (start + max(length, 0.01)) * chunks
+    first, end = start * chunks, (start + max(length, 0.001)) * chunks
     return first < number + 1 and end > number
 
 

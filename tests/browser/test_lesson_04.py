@@ -34,9 +34,9 @@ def test_moving_the_slider_draws_the_square_anew(
     last = len(lesson.cells) - 1
     lab.wait_for_cell(last, seconds=120)
     square = lab.cell(last)
-    square.locator("img[alt*='chunks of 128 x 128']").wait_for(timeout=60_000)
+    square.locator("img[alt*='chunks of 512 x 128']").wait_for(timeout=60_000)
     square.get_by_role("slider").focus()
-    lab.page.keyboard.press("ArrowRight")
+    lab.page.keyboard.press("ArrowLeft")
     square.locator("img[alt*='chunks of 256 x 128'][alt*='rows shuffled: 25']").wait_for(
         timeout=60_000
     )
