@@ -43,13 +43,13 @@ def _draw_pairs(
     limits: dict[str, Any] = {"vmin": float(expected.min()), "vmax": float(expected.max())}
     for place in range(len(expected)):
         left = 0.115 + place * 0.148
-        for bottom, rows in ((0.53, expected), (0.08, received)):
+        for bottom, rows in ((0.53, expected), (0.04, received)):
             ax = figure.add_axes((left, bottom, 0.13, 0.33))
             ax.imshow(rows[place], aspect="auto", cmap="viridis", **limits)
             ax.set_xticks([])
             ax.set_yticks([])
             panel_title(ax, (asked if rows is expected else given)[place], 5)
-    for y, words in ((0.69, "asked for"), (0.24, "received")):
+    for y, words in ((0.69, "asked for"), (0.20, "received")):
         figure.text(0.012, y, words, va="center", fontweight="bold")
     return figure
 
