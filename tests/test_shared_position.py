@@ -12,6 +12,12 @@ def test_the_positions_are_those_of_the_rows() -> None:
     assert "Worker 1 asked for row 40 and has row 1,000" in picture.alt
 
 
+def test_the_positions_count_from_where_the_rows_start() -> None:
+    picture = draw_shared_position(0, 1, 16_384, start=2048)
+    said = {text.get_text() for text in picture.figure.axes[0].texts}
+    assert {"go to 2,048", "2,048", "18,432", "34,816", "51,200"} <= said
+
+
 def test_no_words_cover_others() -> None:
     texts = draw_shared_position(40, 1000, 16_384).figure.axes[0].texts
     boxes = [text.get_window_extent() for text in texts if text.get_text()]

@@ -4,6 +4,15 @@ ANSWERS: dict[str, list[tuple[dict[str, str], str]]] = {
     "05_fork_and_hdf5 1": [
         ({}, ""),
         ({'"archive": None, ': ""}, "cannot be sent to a worker"),
+        ({', "process": None}': "}"}, "it arrives, but cannot read there (AttributeError"),
+        ({"return {**": "{**"}, "it arrives, but cannot read there (AttributeError"),
+        (
+            {
+                "return np.frombuffer(": "return torch.tensor(np.frombuffer(",
+                "index]), np.float32)": "index]), np.float32))",
+            },
+            "",
+        ),
         ({"self.process != os.getpid()": "self.archive is None"}, "compare os.getpid()"),
         ({"self.process != os.getpid()": "True"}, "opens the archive for every row"),
         (
