@@ -203,8 +203,9 @@ def anonymous_bytes(pid: int | None = None) -> int:
 
 
 def budgeted_bytes() -> int:
-    """Return what counts against a budget in this process and all below it, exactly: no reclaim
-    can free anonymous and shared memory. A page counts once, as in `anonymous_bytes`.
+    """Return the anonymous and shared memory of this process and all below it: now, exactly.
+
+    That counts against a budget. A page counts once, as in `anonymous_bytes`.
     """
     with MemoryMeter(os.getpid(), backend=chosen_backend()) as meter:
         reading = meter.exact()

@@ -57,7 +57,8 @@ def test_containers_are_drawn_by_size_with_what_was_copied_filled() -> None:
     reads = {"list": ForkedRead(200, 180, 5e-8), "array": ForkedRead(100, 0, 8e-7)}
     picture = draw_copied(reads)
     assert faults(picture.figure) == []
-    widths = [bar.get_width() for bar in picture.figure.axes[0].patches]
+    bars: Any = picture.figure.axes[0].patches
+    widths = [bar.get_bbox().width for bar in bars]
     assert widths == [210, 0, 420, 378]
     assert picture.alt.startswith("array: 100 B, 0% of it copied")
 

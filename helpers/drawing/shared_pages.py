@@ -60,7 +60,8 @@ def draw_touched_page(
     sketch.write(ax, (500, 226), copied, fontsize=style.SMALL)
     if note:
         sketch.write(ax, (20, 256), f"({note})", fontsize=style.SMALL)
-    alt = f"A page that main and a worker share: {shared}, one with count {before}. The worker looks at it: {copied}."
+    shown = f"{shared}, one with count {before}"
+    alt = f"A page that main and a worker share: {shown}. The worker looks at it: {copied}."
     return Picture(figure, alt)
 
 
