@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from helpers.drawing.mechanisms import draw_read_ahead as draw_read_ahead
     from helpers.drawing.opens import draw_open as draw_open
     from helpers.drawing.outcome_table import OutcomeTable as OutcomeTable
+    from helpers.drawing.shared_pages import draw_copied as draw_copied
     from helpers.drawing.shared_pages import draw_sums as draw_sums
     from helpers.drawing.shared_pages import draw_touched_page as draw_touched_page
     from helpers.drawing.shared_pages import worked_snapshots as worked_snapshots
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from helpers.loaders.order import ShuffleBuffer as ShuffleBuffer
     from helpers.machine import check_machine as check_machine
     from helpers.memory import anonymous_bytes as anonymous_bytes
+    from helpers.memory import budgeted_bytes as budgeted_bytes
     from helpers.page_cache import evict as evict
     from helpers.plots import before_after as before_after
     from helpers.predictions import predict as predict
@@ -72,7 +74,7 @@ _HOMES = {
         "drawing.mechanisms": "draw_double_charge draw_pickled_map draw_read_ahead",
         "drawing.opens": "draw_open",
         "drawing.outcome_table": "OutcomeTable",
-        "drawing.shared_pages": "draw_sums draw_touched_page worked_snapshots",
+        "drawing.shared_pages": "draw_copied draw_sums draw_touched_page worked_snapshots",
         "drawing.shared_position": "draw_shared_position",
         "drawing.sweeps": "draw_rungs sweep",
         "drawing.wrong_rows": "draw_losses draw_wrong_rows",
@@ -85,7 +87,7 @@ _HOMES = {
         "loaders.mixing": "distinct_labels",
         "loaders.order": "BlockShuffleSampler ShuffleBuffer",
         "machine": "check_machine",
-        "memory": "anonymous_bytes",
+        "memory": "anonymous_bytes budgeted_bytes",
         "page_cache": "evict",
         "plots": "before_after",
         "predictions": "predict",

@@ -202,6 +202,16 @@ def anonymous_bytes(pid: int | None = None) -> int:
         return meter.exact().anonymous_bytes
 
 
+def budgeted_bytes() -> int:
+    """Return the anonymous and shared memory of this process and all below it: now, exactly.
+
+    That counts against a budget. A page counts once, as in `anonymous_bytes`.
+    """
+    with MemoryMeter(os.getpid(), backend=chosen_backend()) as meter:
+        reading = meter.exact()
+    return reading.anonymous_bytes + reading.shared_bytes
+
+
 def measure_name(backend: MemoryBackend = "auto", proc: str = "/proc") -> str:
     """Return what the figures are on this system: "PSS", or "RSS" where nothing better is told.
 

@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 from ballast import MIB, Child
 
-from helpers.memory import MemoryBackend, MemoryMeter, MemoryReading, anonymous_bytes, measure_name
+from helpers.memory import (
+    MemoryBackend,
+    MemoryMeter,
+    MemoryReading,
+    anonymous_bytes,
+    budgeted_bytes,
+    measure_name,
+)
 
 BALLAST = 200 * MIB
 
@@ -299,6 +306,14 @@ def test_anonymous_memory_of_a_tree_counts_a_page_once_until_it_is_copied(child:
     assert shared - before < 0.1 * BALLAST
     assert copied - shared > 0.9 * BALLAST
     assert anonymous_bytes() == pytest.approx(anonymous_bytes(os.getpid()), rel=0.05)
+
+
+@pytest.mark.skipif(measure_name() != "PSS", reason="shared memory is not told here")
+def test_what_counts_against_a_budget_is_anonymous_and_shared_memory() -> None:
+    before = budgeted_bytes()
+    with mmap.mmap(-1, 32 * MIB) as shared:
+        shared.write(bytes(32 * MIB))
+        assert budgeted_bytes() - before == pytest.approx(32 * MIB, abs=4 * MIB)
 
 
 @pytest.mark.skipif(measure_name() != "PSS", reason="shared pages are not told here")

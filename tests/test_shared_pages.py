@@ -4,10 +4,17 @@ from typing import Any
 
 import pytest
 from made_up import MIB, finished_run, snapshot
+from matplotlib.text import Text
 from test_plots import faults
 
 from helpers.drawing import figure_style as style
-from helpers.drawing.shared_pages import draw_sums, draw_touched_page, worked_snapshots
+from helpers.drawing.shared_pages import (
+    draw_copied,
+    draw_sums,
+    draw_touched_page,
+    worked_snapshots,
+)
+from helpers.forked_reads import ForkedRead
 from helpers.records import Run
 
 
@@ -37,6 +44,30 @@ def test_a_touched_page_tells_its_objects_and_its_counts(objects: int) -> None:
     assert (width <= 1000, height <= 260) == (True, True)
 
 
+def test_a_touched_page_tells_what_is_left_out_and_where_its_numbers_are_from() -> None:
+    words = [
+        text.get_text()
+        for text in draw_touched_page(37, 4096, note="an example").figure.findobj(Text)
+    ]
+    assert "(an example)" in words
+    assert any("37 objects (24 drawn)" in line for line in words)
+
+
+def test_containers_are_drawn_by_size_with_what_was_copied_filled() -> None:
+    reads = {"list": ForkedRead(200, 180, 5e-8), "array": ForkedRead(100, 0, 8e-7)}
+    picture = draw_copied(reads)
+    assert faults(picture.figure) == []
+    bars: Any = picture.figure.axes[0].patches
+    widths = [bar.get_bbox().width for bar in bars]
+    assert widths == [210, 0, 420, 378]
+    assert picture.alt.startswith("array: 100 B, 0% of it copied")
+
+
+def test_no_containers_are_refused() -> None:
+    with pytest.raises(ValueError, match="no container to draw"):
+        draw_copied({})
+
+
 @pytest.mark.parametrize("name", ["objects", "page_bytes"])
 def test_a_page_of_nothing_is_refused(name: str) -> None:
     sizes: dict[str, Any] = {"objects": 36, "page_bytes": 4096, name: 0}
@@ -51,7 +82,9 @@ def test_three_sums_are_drawn_while_all_workers_live() -> None:
     drawn = [line.get_ydata() / MIB for line in ax.lines]
     assert [(line[0], line[-1]) for line in drawn] == [(1500, 1500), (410, 810), (50, 150)]
     assert "sum of RSS: 1.5 GiB to 1.5 GiB" in picture.alt
-    assert "anonymous, one worker: 50 MiB to 150 MiB" in picture.alt
+    assert "anonymous, mean of the workers: 50 MiB to 150 MiB" in picture.alt
+    assert ax.lines[0].get_linestyle() == "--"  # as in the figure of a run
+    assert not any(line.get_clip_on() for line in ax.lines)  # the last points are whole
 
 
 def test_sums_of_one_height_have_names_that_do_not_overlap() -> None:

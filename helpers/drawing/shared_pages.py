@@ -1,8 +1,9 @@
 """What a reference count does to a page that processes share, and which sums of memory see it.
 
-Both return a Picture of at most 1000 x 380 pixels, made from a lesson's own numbers.
+All return a Picture of at most 1000 x 480 pixels, made from a lesson's own numbers.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,29 +15,35 @@ from helpers.drawing.layout import WIDTH, panel_title
 from helpers.drawing.pictures import Picture
 from helpers.drawing.series import Floats
 from helpers.drawing.ticks import scale_bytes, scale_time
+from helpers.forked_reads import ForkedRead
 from helpers.records import Run, Snapshot
 from helpers.units import format_bytes
 
 _MOST_OBJECTS = 24  # drawn in a page; there may be more
-_SUMS: dict[str, dict[str, Any]] = {
-    "sum of RSS": {"color": style.INK, "linestyle": ":"},
+_BAR = 42  # pixels from one bar to the next
+_SUMS: dict[str, dict[str, Any]] = {  # RSS looks as in the live figure; red is for budgets
+    "sum of RSS": style.LINES["RSS, summed"],
     "sum of PSS": {"color": "#0072b2", "linestyle": "-"},
-    "anonymous, one worker": {"color": "#b2182b", "linestyle": "--"},
+    "anonymous,\nmean of the workers": {"color": "#a6611a", "linestyle": "-."},
 }
 
 
-def draw_touched_page(objects: int, page_bytes: int, counts: tuple[int, int] = (1, 2)) -> Picture:
+def draw_touched_page(
+    objects: int, page_bytes: int, counts: tuple[int, int] = (1, 2), note: str = ""
+) -> Picture:
     """Draw one page with its objects: before one of them is touched by a worker, and after.
 
-    `objects` lie on the page; `counts` are the reference count of one of them before and after.
-    Raises ValueError for a number that is not above zero.
+    `objects` lie on the page; `counts` are the reference count of one of them before and after;
+    `note` is written below. Raises ValueError for a number that is not above zero.
     """
     for name, number in {"objects": objects, "page_bytes": page_bytes}.items():
         if number < 1:
             raise ValueError(f"{name} is {number}: pass a number above zero")
     size, many = format_bytes(page_bytes), f"{objects:,} objects" if objects > 1 else "1 object"
     before, after = counts
-    figure, ax = sketch.new_sketch(260)
+    if objects > _MOST_OBJECTS:
+        many += f" ({_MOST_OBJECTS} drawn)"
+    figure, ax = sketch.new_sketch(290 if note else 260)
     sketch.heading(ax, "Before: one page, shared")
     sketch.heading(ax, "After a look at one object: two pages", 500)
     _draw_processes(ax, 60, ("main", "worker"))
@@ -47,11 +54,14 @@ def draw_touched_page(objects: int, page_bytes: int, counts: tuple[int, int] = (
     for x, count in ((500, before), (750, after)):
         _draw_page(ax, (x, 130), min(objects, _MOST_OBJECTS), count, wide=230)
         sketch.arrow(ax, (x + 100, 84), (x + 115, 128))
-    shared = f"{size} hold {many}; the marked one has count {before}"
+    shared = f"{size} hold {many}"
     copied = f"the count becomes {after}: {size} are copied"
     sketch.write(ax, (20, 226), shared, fontsize=style.SMALL)
     sketch.write(ax, (500, 226), copied, fontsize=style.SMALL)
-    alt = f"A page that main and a worker share: {shared}. The worker looks at it: {copied}."
+    if note:
+        sketch.write(ax, (20, 256), f"({note})", fontsize=style.SMALL)
+    shown = f"{shared}, one with count {before}"
+    alt = f"A page that main and a worker share: {shown}. The worker looks at it: {copied}."
     return Picture(figure, alt)
 
 
@@ -65,7 +75,7 @@ def _draw_page(ax: Axes, at: sketch.Place, objects: int, count: int, *, wide: fl
     each = wide / objects
     for number in range(objects):
         marked = number == objects // 2
-        look = sketch.ANONYMOUS if marked else sketch.PAGE_CACHE
+        look = sketch.ANONYMOUS if marked else sketch.PLAIN
         sketch.box(ax, (at[0] + number * each, at[1]), (each, 50), look=look)
     middle = at[0] + (objects // 2 + 0.5) * each
     sketch.write(ax, (middle, at[1] + 56), f"count {count}", ha="center", fontweight="bold")
@@ -91,11 +101,39 @@ def draw_sums(run: Run) -> Picture:
     places: list[float] = []
     told = []
     for name, curve in curves.items():
-        ax.plot(seconds, curve, linewidth=2.4, marker="o", markersize=4, **_SUMS[name])
+        look = _SUMS[name] | {"linewidth": 2.4}
+        ax.plot(seconds, curve, marker="o", markersize=4, clip_on=False, **look)
         change = f"{format_bytes(curve[0])} to {format_bytes(curve[-1])}"
-        told.append(f"{name}: {change}")
+        told.append(f"{' '.join(name.split())}: {change}")
         _name_curve(ax, places, float(curve[-1]), f"{name}\n{change}", _SUMS[name]["color"])
     return Picture(figure, f"{run.title}. " + "; ".join(told) + ".")
+
+
+@style.styled
+def draw_copied(reads: Mapping[str, ForkedRead]) -> Picture:
+    """Draw containers as bars, the smallest first: their size, and what reading them copied.
+
+    `reads` are named; raises ValueError where there are none.
+    """
+    if not reads:
+        raise ValueError("no container to draw: pass a dict of what read_in_a_fork returned")
+    ordered = sorted(reads.items(), key=lambda each: each[1].size_bytes)
+    figure, ax = sketch.new_sketch(80 + _BAR * len(ordered))
+    sketch.heading(ax, "Size of a container, and what a forked reader copied of it (filled)")
+    scale = 420 / max(ordered[-1][1].size_bytes, 1)
+    sketch.write(ax, (985, 44), "one access", ha="right", fontsize=style.SMALL)
+    for number, (name, read) in enumerate(ordered):
+        top = 66 + number * _BAR
+        sketch.write(ax, (215, top + 14), name, ha="right", va="center")
+        size, copied = (scale * max(each, 0) for each in (read.size_bytes, read.copied_bytes))
+        sketch.box(ax, (230, top), (size, 28))
+        sketch.box(ax, (230, top), (min(copied, size), 28), look=sketch.ANONYMOUS)
+        told, nanoseconds = str(read).rsplit(", ", 1)
+        told = told.replace(" of it copied by reading", " copied")
+        sketch.write(ax, (240 + size, top + 14), told, va="center", fontsize=style.SMALL)
+        words = nanoseconds.removesuffix(" an item")
+        sketch.write(ax, (985, top + 14), words, ha="right", va="center", fontsize=style.SMALL)
+    return Picture(figure, "; ".join(f"{name}: {read}" for name, read in ordered) + ".")
 
 
 def worked_snapshots(run: Run) -> list[Snapshot]:
@@ -117,7 +155,7 @@ def _sums(seen: list[Snapshot]) -> tuple[Floats, Floats, Floats]:
 def _name_curve(ax: Axes, places: list[float], height: float, words: str, colour: str) -> None:
     """Write a curve's name at its right end, below the names that stand there already."""
     bottom, top = ax.get_ylim()
-    step = 0.17 * (top - bottom)
+    step = 0.25 * (top - bottom)
     place = min([height, *(other - step for other in places)])
     places.append(place)
     ax.annotate(
