@@ -40,7 +40,7 @@ def test_only_parts_that_are_wide_enough_bear_their_share() -> None:
 
 def test_narrow_parts_bear_their_number_above_and_no_number_lies_on_another() -> None:
     picture = draw_open(dict.fromkeys(PARTS, 1e-6) | {"chunk": 1.0})
-    texts = [text for text in picture.figure.axes[0].texts if text.get_text() in "1235"]
+    texts = [text for text in picture.figure.axes[0].texts if text.get_text() in {*"1235"}]
     assert [text.get_text() for text in texts] == ["1", "2", "3", "5"]
     picture.figure.canvas.draw()
     places = [text.get_window_extent() for text in texts]

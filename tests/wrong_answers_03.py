@@ -37,7 +37,9 @@ ANSWERS: dict[str, list[tuple[dict[str, str], str]]] = {
             "it keeps all rows in memory",
         ),
         (
-            KEEPS | {"self.rows, self.labels = ": "RowsAndLabels.rows, RowsAndLabels.labels = "},
+            KEEPS
+            | {"self.rows, self.labels = self": "RowsAndLabels.rows, RowsAndLabels.labels = self"}
+            | {"self.file[": "RowsAndLabels.file[", LIGHT: "self.__dict__"},
             "not before, and not in a global",
         ),
         (
