@@ -7,7 +7,7 @@ import sys
 HIDES = """
 import importlib, os, pkgutil, signal, sys
 
-import torch  # it is built for this system and may use all of it
+import psutil, torch  # they are built for this system and may use all of it
 
 # Not fcntl: where it is used, the system's name decides.
 for name in ("grp", "pwd", "resource", "termios"):
