@@ -22,12 +22,13 @@ from helpers import predictions
 from helpers.budget import watcher_wanted
 from helpers.drawing.guarded_view import GuardedView
 from helpers.live import choose_view, wanted_view
-from helpers.memory import MemoryMeter, chosen_backend, measure_name
+from helpers.memory import chosen_backend, measure_name
 from helpers.page_cache import Eviction, evict
 from helpers.records import Counters, Guess, ProcessPeak, Run, Snapshot, View
 from helpers.running.child import Request, Result
 from helpers.running.counting import above_zero
 from helpers.running.failures import describe
+from helpers.running.fitting import Budget, fit, lowest_limit
 from helpers.running.interrupts import Interrupts, interrupts_held
 from helpers.running.outcomes import find_outcome
 from helpers.running.packing import make_request, title_of
@@ -36,12 +37,11 @@ from helpers.running.shared_state import STATE_VARIABLE
 from helpers.running.warm_pool import pool
 from helpers.running.watch import Task, WatchReport
 from helpers.system.files import regular_file
-from helpers.system.ram import Limit, limits, physical_ram_bytes
+from helpers.system.ram import physical_ram_bytes
 from helpers.units import format_bytes, parse_size
 
 POLL_SECONDS = 0.05
 NO_HEADWAY = "watcher, as the kernel took back only what was read again"
-RESERVED_SHARE = 0.05  # of a container's limit, for the caller, which is in it too
 
 
 def run(
@@ -81,7 +81,7 @@ def run(
     with interrupts_held() as interrupts:  # from before the first process to after the last one
         sandbox = pool.take(interrupts)
         try:
-            budget = _fit(sandbox, budget_bytes)
+            budget = fit(sandbox.pid, budget_bytes)
             request = dataclasses.replace(request, environment=sandbox.environment())
             evictions = tuple(evict(path) for path in files)
             kept = predictions.take(guess, title)
@@ -94,15 +94,6 @@ def run(
                 pool.warm_up()  # while the reader reads
         interrupts.came = False  # it has stopped the run: the record says so
     return record
-
-
-@dataclasses.dataclass(frozen=True)
-class Budget:
-    """What the child may have, and what was asked for if that is more than there is."""
-
-    size_bytes: int
-    asked_bytes: int | None = None
-    limit: str = ""  # "the 1.2 GiB limit of this container": where there is less
 
 
 @dataclasses.dataclass
@@ -166,7 +157,7 @@ class Experiment:
     def _run(self) -> Run:
         result, limit = self._result(), self.budget.limit
         if self.report and self.report.killed_from_above:
-            limit = limit or _lowest_limit()[1]
+            limit = limit or lowest_limit()[1]
             self.enforced_by = f"kernel, at {limit}"
         outcome, error = find_outcome(
             self.report,
@@ -250,31 +241,3 @@ def _checked_budget(ram_budget: str | int) -> int:
             "pass less than that"
         )
     return size
-
-
-def _lowest_limit() -> tuple[Limit | None, str]:
-    """Return the limit above every experiment with the least room, and its name."""
-    found = [limit for limit in limits() if limit.size_bytes < physical_ram_bytes()]
-    if not found:
-        return None, f"the {format_bytes(physical_ram_bytes())} of RAM of this machine"
-    lowest = min(found, key=lambda limit: limit.room_bytes)
-    return lowest, f"the {format_bytes(lowest.size_bytes)} limit of this container"
-
-
-def _fit(sandbox: Sandbox, asked_bytes: int) -> Budget:
-    """Return the budget, lowered to what there is; refuse one that is used up before the start."""
-    with MemoryMeter(sandbox.pid, backend=chosen_backend()) as meter:
-        reading = meter.exact()
-    needed = reading.anonymous_bytes + reading.shared_bytes
-    budget, (lowest, name) = Budget(asked_bytes), _lowest_limit()
-    if lowest is not None:
-        room = lowest.room_bytes + needed - int(RESERVED_SHARE * lowest.size_bytes)
-        if room < asked_bytes:
-            budget = Budget(room, asked_bytes, name)
-    if budget.size_bytes < needed * 1.1:
-        below = f", all that is free below {name}," if budget.limit else ""
-        raise ValueError(
-            f"ram_budget {format_bytes(budget.size_bytes)}{below} is too small: Python and torch "
-            f"alone take {format_bytes(needed)} here. Pass at least {format_bytes(2 * needed)}"
-        )
-    return budget

@@ -198,18 +198,21 @@ def anonymous_bytes(pid: int | None = None) -> int:
 
     `pid` is None for this process. Where no PSS is told, a page counts once for each process.
     """
-    with MemoryMeter(pid or os.getpid(), backend=chosen_backend()) as meter:
-        return meter.exact().anonymous_bytes
+    return _exact_reading(pid).anonymous_bytes
 
 
-def budgeted_bytes() -> int:
-    """Return the anonymous and shared memory of this process and all below it: now, exactly.
+def budgeted_bytes(pid: int | None = None) -> int:
+    """Return the anonymous and shared memory of a process and all below it: now, exactly.
 
-    That counts against a budget. A page counts once, as in `anonymous_bytes`.
+    That counts against a budget. `pid` and what a page counts are as in `anonymous_bytes`.
     """
-    with MemoryMeter(os.getpid(), backend=chosen_backend()) as meter:
-        reading = meter.exact()
+    reading = _exact_reading(pid)
     return reading.anonymous_bytes + reading.shared_bytes
+
+
+def _exact_reading(pid: int | None) -> MemoryReading:
+    with MemoryMeter(pid or os.getpid(), backend=chosen_backend()) as meter:
+        return meter.exact()
 
 
 def measure_name(backend: MemoryBackend = "auto", proc: str = "/proc") -> str:

@@ -77,9 +77,10 @@ def test_a_worker_killed_by_the_kernel_is_a_kill_only_if_somebody_misses_it(
 IN_A_CONTAINER = """
 import sys
 from helpers import experiment
+from helpers.running import fitting
 from helpers.live import NoView
 from lesson_functions import hold
-experiment.RESERVED_SHARE = float(sys.argv[2])
+fitting.RESERVED_SHARE = float(sys.argv[2])
 r = experiment.run(hold, 2**31, ram_budget=sys.argv[1], view=NoView())
 print(r.ending, r.enforced_by, bool(r.asked_bytes), sep="; ")
 """
