@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from helpers.hints import Mistake
+from helpers.read_counts import count_reads
 from helpers.units import format_bytes
 
 _IMPORT_BYTES = 12 * 2**20  # h5py takes as much, when a step imports it
@@ -60,13 +61,13 @@ def row_of(dataset: Any, index: int) -> NDArray[Any]:
 
 def _hint_at_kept_rows(dataset: Any, data: Any) -> str | None:
     """Read some rows in order, and look at what stays in memory of its own."""
-    before = _told("status", _OWN_MEMORY)
+    before = _status(_OWN_MEMORY)
     row = row_of(dataset, 0).nbytes
     count = min(data.rows, _HANDED_OUT_BYTES // max(row, 1))
     for index in range(count):
         dataset[index]
     gc.collect()
-    kept = (_told("status", _OWN_MEMORY) - before) * 1024
+    kept = (_status(_OWN_MEMORY) - before) * 1024
     if 2 * kept > _HANDED_OUT_BYTES:
         return f"after {count:,} rows it holds {format_bytes(kept)} more: return rows, keep none"
     return None
@@ -82,16 +83,15 @@ def _taken_by(step: Callable[[], Any]) -> int:
     except OSError:  # not Linux, or a sandbox
         step()
         return 0
-    read, memory = _told("io", r"rchar: (\d+)"), _told("status", r"VmRSS:\s+(\d+)")
-    step()
-    peak = _told("status", r"VmHWM:\s+(\d+)")
-    return max(_told("io", r"rchar: (\d+)") - read, (peak - memory) * 1024)
+    memory = _status(r"VmRSS:\s+(\d+)")
+    reads = count_reads(step).read_bytes or 0
+    return max(reads, (_status(r"VmHWM:\s+(\d+)") - memory) * 1024)
 
 
-def _told(file: str, pattern: str) -> int:
-    """Return a number from a file about this process, or 0 where there is none."""
+def _status(pattern: str) -> int:
+    """Return a number that the system tells of this process, or 0 where it does not."""
     try:
-        found = re.search(pattern, Path("/proc/self", file).read_text())
+        found = re.search(pattern, Path("/proc/self/status").read_text())
     except OSError:
         return 0
     return int(found[1]) if found else 0

@@ -36,10 +36,24 @@ class ForkedRead:
         """Return the part of the container that reading it copied: 0 to about 1."""
         return self.copied_bytes / self.size_bytes if self.size_bytes > 0 else 0.0
 
+    @property
+    def size_words(self) -> str:
+        """Return the size, never below zero."""
+        return format_bytes(max(self.size_bytes, 0))
+
+    @property
+    def copied_words(self) -> str:
+        """Return the part that was copied, in per cent, never below zero."""
+        return f"{max(self.copied_share, 0):.0%}"
+
+    @property
+    def time_words(self) -> str:
+        """Return the time of one access."""
+        return f"{self.seconds_per_item * 1e9:,.0f} ns"
+
     def __repr__(self) -> str:
-        copied = f"{max(self.copied_share, 0):.0%} of it copied by reading"
-        nanoseconds = f"{self.seconds_per_item * 1e9:,.0f} ns an item"
-        return f"{format_bytes(max(self.size_bytes, 0))}, {copied}, {nanoseconds}"
+        copied = f"{self.copied_words} of it copied by reading"
+        return f"{self.size_words}, {copied}, {self.time_words} an item"
 
 
 def read_in_a_fork(make: Callable[[], Any]) -> ForkedRead:

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from helpers.drawing import figure_style as style
 from helpers.drawing import sketch
 from helpers.drawing.pictures import Picture
+from helpers.drawing.words import ratio_words
 
 _MOST, _MOST_DOWN = 8, 16  # chunks drawn across, and down; there may be more
 _LEFT, _TOP, _WIDE, _HIGH, _STEP = 20, 78, 280, 132, 340
@@ -94,9 +95,7 @@ def _overlap(start: float, length: float, chunks: int, number: int) -> bool:
 
 
 def _times(ratio: float) -> str:
-    if not isfinite(ratio):
-        return "unknown"
-    return f"{ratio:,.3g} x" if ratio < 1000 else f"{ratio:,.0f} x"
+    return f"{ratio_words(ratio)} x" if isfinite(ratio) else "unknown"
 
 
 def _check(shape: Sequence[int], chunks: Sequence[int]) -> None:

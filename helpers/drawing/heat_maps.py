@@ -11,7 +11,7 @@ from matplotlib.patches import Rectangle
 from helpers.drawing import figure_style as style
 from helpers.drawing.layout import WIDTH, panel_title
 from helpers.drawing.pictures import Picture
-from helpers.drawing.words import drawable
+from helpers.drawing.words import drawable, ratio_words
 
 Table = Sequence[Sequence[float]]
 _DARK = 0.55  # share of the colour scale from which on the words are white
@@ -58,15 +58,11 @@ def _draw_table(ax: Axes, table: Table, top: float) -> None:
             ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **edge))
             colour = "white" if depth > _DARK else style.INK
             look: dict[str, Any] = {"color": colour, "weight": "bold", "fontsize": 16}
-            ax.text(column, row, _say(number), ha="center", va="center", **look)
+            ax.text(column, row, ratio_words(number), ha="center", va="center", **look)
     ax.set_xlim(-0.5, len(table[0]) - 0.5)
     ax.set_ylim(len(table) - 0.5, -0.5)
     for spine in ax.spines.values():
         spine.set_visible(False)
-
-
-def _say(number: float) -> str:
-    return f"{number:,.3g}" if number < 1000 else f"{number:,.0f}" if isfinite(number) else "?"
 
 
 def _alt(
@@ -75,6 +71,6 @@ def _alt(
     told = []
     for name, table in tables.items():
         for row, line in zip(rows, table, strict=True):
-            pairs = zip(columns, map(_say, line), strict=True)
+            pairs = zip(columns, map(ratio_words, line), strict=True)
             told.append(f"{name}, {row}: " + ", ".join(f"{way} {said}" for way, said in pairs))
     return f"{what}. {'; '.join(told)}."

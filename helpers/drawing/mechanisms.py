@@ -20,7 +20,9 @@ _MOST_CELLS, _MOST_WORKERS = 32, 3  # drawn; there may be more
 
 def draw_read_ahead(row_bytes: int, page_bytes: int, read_ahead_bytes: int) -> Picture:
     """Draw a file in pages, the row that is asked for, and the window that the kernel reads."""
-    _check(row_bytes=row_bytes, page_bytes=page_bytes, read_ahead_bytes=read_ahead_bytes)
+    sketch.check_above_zero(
+        row_bytes=row_bytes, page_bytes=page_bytes, read_ahead_bytes=read_ahead_bytes
+    )
     window = -(-max(read_ahead_bytes, row_bytes) // page_bytes)  # whole pages are read
     each = -(-window // _MOST_CELLS)  # pages in a cell that is drawn
     read = window * page_bytes
@@ -55,7 +57,7 @@ def _draw_window(ax: Axes, cells: int, share: float, asked: str, was_read: str) 
 
 def draw_pickled_map(file_bytes: int, workers: int) -> Picture:
     """Draw workers that get a map of a file by value, beside workers that map the file again."""
-    _check(file_bytes=file_bytes, workers=workers)
+    sketch.check_above_zero(file_bytes=file_bytes, workers=workers)
     size, all_copies = format_bytes(file_bytes), format_bytes(file_bytes * workers)
     count = f"{workers:,} workers" if workers > 1 else "1 worker"
     copied = f"{count}: {all_copies} of private copies"
@@ -88,7 +90,7 @@ def _places(workers: int, left: float) -> list[tuple[float, float]]:
 
 def draw_double_charge(file_bytes: int, budget_bytes: int) -> Picture:
     """Draw what is charged while `np.load` fills an array: each byte twice, while there is room."""
-    _check(file_bytes=file_bytes, budget_bytes=budget_bytes)
+    sketch.check_above_zero(file_bytes=file_bytes, budget_bytes=budget_bytes)
     array = min(file_bytes, budget_bytes)
     full = min(array, budget_bytes // 2)  # from here on the cache is given back
     steps = [
@@ -121,9 +123,3 @@ def _draw_charge(figure: Figure, steps: list[Snapshot], budget_bytes: int) -> No
     Stack(panel, ()).show(memory_curves(steps))
     sketch.write(panel, (0.84 * full, 1.56 * full), "in the page cache", va="center")
     sketch.write(panel, (0.6 * read, 0.25 * read), "in the array", va="center")
-
-
-def _check(**numbers: int) -> None:
-    for name, number in numbers.items():
-        if number < 1:
-            raise ValueError(f"{name} is {number}: pass a number above zero")

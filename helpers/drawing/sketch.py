@@ -66,3 +66,10 @@ def span(ax: Axes, left: float, right: float, y: float, words: str) -> None:
 def heading(ax: Axes, words: str, x: float = 20) -> None:
     """Write what a sketch, or a half of it, shows."""
     write(ax, (x, 12), words, fontweight="bold", fontsize=15)
+
+
+def check_above_zero(**numbers: int) -> None:
+    """Raise ValueError for a number, named, of which there must be one or more."""
+    for name, number in numbers.items():
+        if number < 1:
+            raise ValueError(f"{name} is {number}: pass a number above zero")

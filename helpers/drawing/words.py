@@ -7,6 +7,7 @@ not text. Every function cuts first, so that none of it costs anything.
 import re
 from contextlib import suppress
 from functools import cache
+from math import isfinite
 from typing import TextIO
 
 MOST = 1000  # characters: more than any output shows, and nothing to measure or to keep
@@ -25,6 +26,13 @@ def one_line(words: str, most: int = MOST) -> str:
     seen = "".join(letter if letter.isprintable() else " " for letter in begun)
     line = " ".join(seen.split())
     return line if len(line) <= most and len(words) <= 2 * most else f"{line[: most - 1]}\u2026"
+
+
+def ratio_words(ratio: float) -> str:
+    """Return a ratio with three digits, or all before the point: 1.24, 384, 4,096; '?' for nan."""
+    if not isfinite(ratio):
+        return "?"
+    return f"{ratio:,.3g}" if ratio < 1000 else f"{ratio:,.0f}"
 
 
 def drawable(words: str, most: int = 300) -> str:
