@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from helpers.drawing.shared_pages import draw_copied as draw_copied
     from helpers.drawing.shared_pages import draw_sums as draw_sums
     from helpers.drawing.shared_pages import draw_touched_page as draw_touched_page
-    from helpers.drawing.shared_pages import worked_snapshots as worked_snapshots
     from helpers.drawing.shared_position import draw_shared_position as draw_shared_position
     from helpers.drawing.sweeps import draw_rungs as draw_rungs
     from helpers.drawing.sweeps import sweep as sweep
@@ -74,7 +73,7 @@ _HOMES = {
         "drawing.mechanisms": "draw_double_charge draw_pickled_map draw_read_ahead",
         "drawing.opens": "draw_open",
         "drawing.outcome_table": "OutcomeTable",
-        "drawing.shared_pages": "draw_copied draw_sums draw_touched_page worked_snapshots",
+        "drawing.shared_pages": "draw_copied draw_sums draw_touched_page",
         "drawing.shared_position": "draw_shared_position",
         "drawing.sweeps": "draw_rungs sweep",
         "drawing.wrong_rows": "draw_losses draw_wrong_rows",

@@ -160,6 +160,13 @@ class Run:
         return self.snapshots[-1].read_bytes if self.snapshots else None
 
     @property
+    def worked_snapshots(self) -> tuple[Snapshot, ...]:
+        """Return the exact snapshots in which all workers were alive and had begun."""
+        most = max((s.processes for s in self.snapshots), default=0)
+        seen = (s for s in self.snapshots if s.exact and s.workers_bytes)
+        return tuple(s for s in seen if s.processes == most)
+
+    @property
     def workers(self) -> tuple[ProcessPeak, ...]:
         """Return the DataLoader workers, in the order in which they were seen."""
         return tuple(peak for peak in self.peaks if peak.name.startswith("worker"))

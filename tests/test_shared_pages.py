@@ -12,7 +12,6 @@ from helpers.drawing.shared_pages import (
     draw_copied,
     draw_sums,
     draw_touched_page,
-    worked_snapshots,
 )
 from helpers.forked_reads import ForkedRead
 from helpers.records import Run
@@ -92,8 +91,8 @@ def test_sums_of_one_height_have_names_that_do_not_overlap() -> None:
 
 
 def test_a_reading_that_does_not_see_what_is_shared_is_left_out() -> None:
-    assert len(worked_snapshots(bloated())) == 5
-    assert worked_snapshots(bloated(exact=False)) == []
+    assert len(bloated().worked_snapshots) == 5
+    assert bloated(exact=False).worked_snapshots == ()
 
 
 def test_a_run_without_workers_says_so() -> None:

@@ -3,7 +3,7 @@
 All return a Picture of at most 1000 x 480 pixels, made from a lesson's own numbers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,9 +36,7 @@ def draw_touched_page(
     `objects` lie on the page; `counts` are the reference count of one of them before and after;
     `note` is written below. Raises ValueError for a number that is not above zero.
     """
-    for name, number in {"objects": objects, "page_bytes": page_bytes}.items():
-        if number < 1:
-            raise ValueError(f"{name} is {number}: pass a number above zero")
+    sketch.check_above_zero(objects=objects, page_bytes=page_bytes)
     size, many = format_bytes(page_bytes), f"{objects:,} objects" if objects > 1 else "1 object"
     before, after = counts
     if objects > _MOST_OBJECTS:
@@ -88,7 +86,7 @@ def draw_sums(run: Run) -> Picture:
     Only exact readings are drawn, and only while there are workers: a cheap reading does not see
     a page that stops being shared.
     """
-    seen = worked_snapshots(run)
+    seen = run.worked_snapshots
     figure = style.new_figure(WIDTH, 380)
     ax = figure.add_axes((0.1, 0.15, 0.58, 0.72))
     panel_title(ax, f"{run.title}: three sums of the same memory", 8)
@@ -128,22 +126,14 @@ def draw_copied(reads: Mapping[str, ForkedRead]) -> Picture:
         size, copied = (scale * max(each, 0) for each in (read.size_bytes, read.copied_bytes))
         sketch.box(ax, (230, top), (size, 28))
         sketch.box(ax, (230, top), (min(copied, size), 28), look=sketch.ANONYMOUS)
-        told, nanoseconds = str(read).rsplit(", ", 1)
-        told = told.replace(" of it copied by reading", " copied")
+        told = f"{read.size_words}, {read.copied_words} copied"
         sketch.write(ax, (240 + size, top + 14), told, va="center", fontsize=style.SMALL)
-        words = nanoseconds.removesuffix(" an item")
-        sketch.write(ax, (985, top + 14), words, ha="right", va="center", fontsize=style.SMALL)
+        look: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": style.SMALL}
+        sketch.write(ax, (985, top + 14), read.time_words, **look)
     return Picture(figure, "; ".join(f"{name}: {read}" for name, read in ordered) + ".")
 
 
-def worked_snapshots(run: Run) -> list[Snapshot]:
-    """Return the exact snapshots in which all workers were alive and had begun."""
-    most = max((each.processes for each in run.snapshots), default=0)
-    seen = [each for each in run.snapshots if each.exact and each.workers_bytes]
-    return [each for each in seen if each.processes == most]
-
-
-def _sums(seen: list[Snapshot]) -> tuple[Floats, Floats, Floats]:
+def _sums(seen: Sequence[Snapshot]) -> tuple[Floats, Floats, Floats]:
     workers = max(seen[0].processes - 1, 1)
     return (
         np.array([each.rss_bytes for each in seen], float),
