@@ -19,8 +19,10 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
+import nbformat
 import psutil
 import pytest
+from notebook_tools import NOTEBOOKS
 
 _TOKEN = "only-for-tests"
 _SETTINGS = {
@@ -162,6 +164,21 @@ def open_notebook(
         print(page.url, page.locator("body").inner_text(), sep="\n")  # shown where a test failed
     for server in started:
         _end(server)
+
+
+@pytest.fixture
+def open_lesson(
+    open_notebook: Callable[[Path], LabPage], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str, Any], LabPage]:
+    """A function that opens what a test has left of a lesson, by name, at test scale."""
+
+    def open_it(name: str, lesson: Any) -> LabPage:
+        monkeypatch.setenv("LARGER_THAN_RAM_SCALE", "test")
+        monkeypatch.setenv("LARGER_THAN_RAM_DATA", str(NOTEBOOKS.parent / "data"))
+        nbformat.write(lesson, tmp_path / name)
+        return open_notebook(tmp_path / name)
+
+    return open_it
 
 
 def _free_port() -> int:

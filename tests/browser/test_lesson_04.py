@@ -4,22 +4,19 @@ The experiments are left out: what they show is tested without a browser.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 from notebook_tools import NOTEBOOKS, read
 
+NAME = "04_chunk_shape.ipynb"
 pytestmark = [pytest.mark.browser, pytest.mark.notebook]
 
 
 def test_moving_the_slider_draws_the_square_anew(
-    tmp_path: Path, open_notebook: Callable[[Path], Any], monkeypatch: pytest.MonkeyPatch
+    open_lesson: Callable[[str, Any], Any],
 ) -> None:
-    monkeypatch.setenv("LARGER_THAN_RAM_SCALE", "test")
-    monkeypatch.setenv("LARGER_THAN_RAM_DATA", str(NOTEBOOKS.parent / "data"))
-    lesson = read(NOTEBOOKS / "04_chunk_shape.ipynb")
+    lesson = read(NOTEBOOKS / NAME)
     code = [cell for cell in lesson.cells if cell.cell_type == "code"]
     end = next(i for i, cell in enumerate(code) if cell.source.startswith("Slider("))
     experiments = ("= measured(", "starving", "predict(", "factor")
@@ -28,8 +25,7 @@ def test_moving_the_slider_draws_the_square_anew(
         for cell in code[: end + 1]
         if cell.source.startswith("%load_ext") or not any(e in cell.source for e in experiments)
     ]
-    nbformat.write(lesson, tmp_path / "04_chunk_shape.ipynb")
-    lab = open_notebook(tmp_path / "04_chunk_shape.ipynb")
+    lab = open_lesson(NAME, lesson)
     lab.run()
     last = len(lesson.cells) - 1
     lab.wait_for_cell(last, seconds=120)
