@@ -147,7 +147,8 @@ def test_a_process_name_may_hold_anything(tmp_path: Path) -> None:
         "11": "11 (a) b (c) S 1 11 77 0",
         "12": "12 (zombie) Z 1 12 77 0",
         "13": "13 (other) S 1 13 78 0",
-        "14": "cut off",
+        "14": "14 (being collected) X 1 14 77 0",
+        "15": "cut off",
     }.items():
         (tmp_path / pid).mkdir()
         (tmp_path / pid / "stat").write_text(line)

@@ -96,14 +96,17 @@ def command_line(pid: int, proc: Path = Path("/proc")) -> str:
 
 
 def _place(pid: int, proc: Path) -> tuple[int, int] | None:
-    """Return the parent and the session of a living process. A zombie is nowhere."""
+    """Return the parent and the session of a living process. A zombie is nowhere.
+
+    Nor is a process in state X, which its parent is just collecting.
+    """
     try:
         # The name in parentheses may hold anything: what follows the last one is regular.
         stat = (proc / str(pid) / "stat").read_text().rpartition(")")[2]
         state, parent, _, session = stat.split()[:4]
     except (OSError, ValueError):  # it ended while we looked
         return None
-    return None if state == "Z" else (int(parent), int(session))
+    return None if state in "ZX" else (int(parent), int(session))
 
 
 def _environment(pid: int, proc: Path) -> bytes:
@@ -135,7 +138,7 @@ def is_alive(pid: int) -> bool:
     import psutil
 
     try:
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+        return psutil.Process(pid).status() not in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
     except psutil.Error:
         return False
 
