@@ -4,5 +4,6 @@ from data_gen.comparison import Checked, check
 from data_gen.generate import ensure
 from data_gen.generated import GeneratedData
 from data_gen.recipe import Recipe
+from data_gen.shuffling import Shuffled, shuffle
 
-__all__ = ["Checked", "GeneratedData", "Recipe", "check", "ensure"]
+__all__ = ["Checked", "GeneratedData", "Recipe", "Shuffled", "check", "ensure", "shuffle"]

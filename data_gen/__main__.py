@@ -1,4 +1,4 @@
-"""`python -m data_gen npy OUT --size 4GiB` makes data, `python -m data_gen check OUT` checks it."""
+"""`python -m data_gen npy OUT --size 4GiB` makes data; `check` and `shuffle` work on files."""
 
 import argparse
 import sys
@@ -10,12 +10,14 @@ from data_gen.comparison import check
 from data_gen.description import described_data, descriptions_in
 from data_gen.generate import ensure
 from data_gen.layouts import parse_shape
+from data_gen.shuffling import shuffle
 
 _EXAMPLES = """examples:
   python -m data_gen npy data --size 4GiB --shape 64,64
   python -m data_gen npy data --rows 2000000 --jobs 2
   python -m data_gen hdf5 data --size 1GiB --chunks 512,128 --compression gzip:4
   python -m data_gen check data
+  python -m data_gen shuffle rows.npy shuffled.npy --also labels.npy shuffled-labels.npy
 """
 
 
@@ -58,7 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        return _check(words[1:]) if words[:1] == ["check"] else _make(words)
+        command = {"check": _check, "shuffle": _shuffle}.get(words[0] if words else "")
+        return command(words[1:]) if command else _make(words)
     except (ValueError, OSError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
@@ -106,6 +109,39 @@ def _check(words: Sequence[str]) -> int:
             sys.stderr.write(f"error: {error}\n")
             status = 1
     return status
+
+
+def _shuffle(words: Sequence[str]) -> int:
+    parser = _Parser(
+        prog="python -m data_gen shuffle",
+        description="Write the rows of a .npy or HDF5 file to a new one in random order, once, in "
+        "constant memory. In HDF5, all datasets with as many rows as the largest are shuffled "
+        "together, and all else is copied.",
+    )
+    parser.add_argument("source", metavar="IN", help="a .npy or an HDF5 file")
+    parser.add_argument("target", metavar="OUT", help="the new file, of the same format")
+    parser.add_argument(
+        "--also",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("IN", "OUT"),
+        help="a further file with as many rows, as the labels of a .npy file (may be repeated)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="same seed, same order (default: 0)")
+    parser.add_argument("--overwrite", action="store_true", help="replace OUT if it is there")
+    parser.add_argument("--quiet", action="store_true", help="show no progress bar")
+    given = parser.parse_args(words)
+    shuffled = shuffle(
+        given.source,
+        given.target,
+        also=dict(given.also),
+        seed=given.seed,
+        overwrite=given.overwrite,
+        progress=not given.quiet,
+    )
+    sys.stdout.write(f"{shuffled}\n")
+    return 0
 
 
 if __name__ == "__main__":

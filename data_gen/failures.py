@@ -2,8 +2,8 @@
 
 import errno
 import re
+from pathlib import Path
 
-from data_gen.paths import DatasetPaths
 from helpers.units import format_bytes
 
 _SENTENCES = {
@@ -17,8 +17,11 @@ _OTHER = "{folder} could not be written at {reached} ({cause}): pass another fol
 _HDF5 = re.compile(r"errno = (\d+), error message = '([^']*)'")  # in the midst of other things
 
 
-def writing_failed(error: Exception, paths: DatasetPaths, written: int) -> OSError | None:
-    """Return an error that says what the disk lacked, or None where it was not the disk."""
+def writing_failed(error: Exception, path: Path, written: int, total: int) -> OSError | None:
+    """Return an error that says what the disk lacked, or None where it was not the disk.
+
+    `written` of `total` bytes of `path` were there when it failed.
+    """
     if told := _HDF5.search(str(error)):
         number, cause = int(told[1]), told[2]
     elif isinstance(error, OSError) and error.errno:
@@ -26,9 +29,9 @@ def writing_failed(error: Exception, paths: DatasetPaths, written: int) -> OSErr
     else:
         return None
     sentence = _SENTENCES.get(number, _OTHER).format(
-        folder=paths.folder,
-        name=paths.rows_name,
-        reached=f"{format_bytes(written)} of {format_bytes(paths.recipe.nbytes)}",
+        folder=path.parent,
+        name=path.name,
+        reached=f"{format_bytes(written)} of {format_bytes(total)}",
         cause=cause,
     )
     return OSError(sentence)

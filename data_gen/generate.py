@@ -5,12 +5,13 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from data_gen.completeness import describe_other, is_complete, put_in_place
 from data_gen.failures import writing_failed
 from data_gen.generated import GeneratedData
-from data_gen.hdf5_process import write_hdf5_apart
+from data_gen.hdf5_process import write_apart
 from data_gen.layouts import choose_layout
 from data_gen.paths import LOCK, MAKING, DatasetPaths
 from data_gen.progress_bar import Bar
@@ -97,7 +98,7 @@ def _make(paths: DatasetPaths, *, jobs: int, progress: bool) -> None:
             _write(paths, jobs, bar.update)
         put_in_place(paths)
     except (OSError, RuntimeError) as error:
-        told = writing_failed(error, paths, bar.done)
+        told = writing_failed(error, paths.folder / paths.rows_name, bar.done, paths.recipe.nbytes)
         if told is None:
             raise
         raise told from error
@@ -109,7 +110,11 @@ def _make(paths: DatasetPaths, *, jobs: int, progress: bool) -> None:
 def _write(paths: DatasetPaths, jobs: int, tick: Tick) -> None:
     recipe, rows_path = paths.recipe, paths.making / paths.rows_name
     if paths.layout.format == "hdf5":
-        write_hdf5_apart(rows_path, recipe, paths.layout, jobs=jobs, tick=tick)
+        from data_gen.hdf5 import write_hdf5  # h5py is slow to import
+
+        write_apart(
+            partial(write_hdf5, recipe=recipe, layout=paths.layout, jobs=jobs), rows_path, tick
+        )
         return
     labels = map(recipe.labels, spans(recipe.count, _LABEL_BYTES))
     write_npy(paths.making / paths.labels_name, labels, (recipe.count,), "int64", lambda _: None)

@@ -9,12 +9,11 @@ import pickle
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from data_gen.layouts import Layout
-from data_gen.recipe import Recipe
 from data_gen.writers import Tick
 from helpers.running.interrupts import interrupts_held
 
@@ -27,15 +26,17 @@ from data_gen.hdf5_process import main
 main()"""
 
 
-def write_hdf5_apart(path: Path, recipe: Recipe, layout: Layout, *, jobs: int, tick: Tick) -> None:
-    """Write as `hdf5.write_hdf5` does, in a child that ends with its caller.
+def write_apart(write: Callable[..., None], path: Path, tick: Tick) -> None:
+    """Call `write(path, tick=tick)` in a child that ends with its caller.
 
-    `path` must be in a folder of its own. Raises the child's error, the OSError that the disk gives
-    to a further write, or ChildProcessError where the child died and the disk takes more.
+    `write` is a function of a module, or a partial of one. It is given the name of the file alone:
+    `path` must be in a folder of its own, where the child works. Raises the child's error, the
+    OSError that the disk gives to a further write, or ChildProcessError where the child died and
+    the disk takes more.
     """
     request, words = path.with_name("request"), path.with_name("words")
     modules = [*filter(os.path.isabs, sys.path), str(Path(__file__).parents[1])]
-    request.write_bytes(pickle.dumps(modules) + pickle.dumps((path.name, recipe, layout, jobs)))
+    request.write_bytes(pickle.dumps(modules) + pickle.dumps((path.name, write)))
     with request.open("rb") as asked, words.open("wb") as said:
         child = subprocess.Popen(
             [sys.executable, "-c", _START],
@@ -60,13 +61,11 @@ def write_hdf5_apart(path: Path, recipe: Recipe, layout: Layout, *, jobs: int, t
 
 def main() -> None:
     """Be the child: write what the request on standard input asks for, tell of it on the output."""
-    name, recipe, layout, jobs = pickle.load(sys.stdin.buffer)
     tell = partial(_tell, sys.stdout.buffer)
     sys.stdout = sys.stderr  # what a library prints must not come between
     try:
-        from data_gen.hdf5 import write_hdf5
-
-        write_hdf5(Path(name), recipe, layout, jobs=jobs, tick=tell)
+        name, write = pickle.load(sys.stdin.buffer)
+        write(Path(name), tick=tell)
         tell(None)
     except BaseException as error:  # noqa: BLE001 - whatever it is, the caller raises it
         tell(error)

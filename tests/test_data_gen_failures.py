@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from refusals import refusal
 
 from data_gen import Recipe, ensure, hdf5_process
+from data_gen.hdf5 import write_hdf5
 from data_gen.layouts import Layout
 
 LAYOUTS = [
@@ -126,7 +128,8 @@ def test_a_child_whose_caller_was_killed_cannot_reach_the_file_that_is_made_anew
 ) -> None:
     making = tmp_path / "making"
     making.mkdir()
-    request = (making.name, Recipe(100), Layout("hdf5"), 1)
+    write = partial(write_hdf5, recipe=Recipe(100), layout=Layout("hdf5"), jobs=1)
+    request = (making.name, write)
     words = pickle.dumps(sys.path) + pickle.dumps(request)
     command = [sys.executable, "-c", hdf5_process._START]
     child = subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, cwd=making)
