@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from data_gen.failures import writing_failed
 from data_gen.hdf5_process import write_apart
@@ -49,7 +49,7 @@ def shuffle(
     source: str | Path,
     target: str | Path,
     *,
-    also: Mapping[str | Path, str | Path] | None = None,
+    also: Mapping[Any, str | Path] | None = None,
     seed: int = 0,
     overwrite: bool = False,
     progress: bool = True,

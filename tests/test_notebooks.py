@@ -1,18 +1,18 @@
 """Every lesson: its form, its exercises, its evidence, and that it runs under every start method.
 
 The rules stand in notebook_rules.py, which also says how cells are tagged; here they are applied.
-`-m "not notebook"` leaves out what executes a lesson. The first test of a lesson executes it in all
-ways, two at a time.
+`-m "not notebook"` leaves out what executes a lesson. Before the first of these tests all are
+executed, two at a time.
 """
 
 import ast
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache, partial
+from functools import partial
 from multiprocessing import get_all_start_methods
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from evidence_swap import swap_problems
@@ -32,19 +32,34 @@ every_lesson = pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.st
 # Each lane has data of its own: what one has just read would be warm for the other.
 DATA = NOTEBOOKS[0].parents[1] / "data"
 LANES = (DATA, DATA / "second lane")
+Key = TypeVar("Key")
+Executions = Mapping[tuple[str, str], "Future[Any]"]
 
 
-@cache
-def executions(path: Path) -> dict[str, "Future[Any]"]:
-    """Return what became of a notebook at test scale: as it is, under each method, and swapped."""
+@pytest.fixture(scope="module")
+def executions(request: pytest.FixtureRequest, no_spare_outlives_its_module: None) -> Executions:
+    """Return what became of each lesson that is tested: as it is, under each method, swapped.
+
+    All are executed before the first is judged, so that no lane waits for the last of a lesson.
+    """
+    chosen: dict[Path, None] = dict.fromkeys(
+        Path(str(item.callspec.params["path"]))
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and "executions" in item.fixturenames
+    )
+    return in_lanes({(path.stem, way): job for path in chosen for way, job in ways(path).items()})
+
+
+def ways(path: Path) -> dict[str, Callable[..., Any]]:
+    """Return the ways in which a notebook is executed, at test scale."""
     jobs: dict[str, Callable[..., Any]] = {"as it is": partial(execute, path)}
     if path in LESSONS:
         jobs["swapped"] = partial(swap_problems, path)
         jobs |= {method: partial(execute, path, start_method=method) for method in OTHER_METHODS}
-    return in_lanes({name: partial(job, scale="test") for name, job in jobs.items()})
+    return {way: partial(job, scale="test") for way, job in jobs.items()}
 
 
-def in_lanes(jobs: Mapping[str, Callable[..., Any]]) -> dict[str, "Future[Any]"]:
+def in_lanes(jobs: Mapping[Key, Callable[..., Any]]) -> dict[Key, "Future[Any]"]:
     """Do all jobs, so many at a time as there are lanes, and return how they ended."""
     free: SimpleQueue[Path] = SimpleQueue()
     for folder in LANES:
@@ -93,24 +108,30 @@ def test_a_class_that_two_lessons_show_is_the_same_in_both() -> None:
 
 @pytest.mark.notebook
 @every_notebook
-def test_a_notebook_runs_from_top_to_bottom(path: Path) -> None:
-    executions(path)["as it is"].result()
+def test_a_notebook_runs_from_top_to_bottom(path: Path, executions: Executions) -> None:
+    executions[path.stem, "as it is"].result()
 
 
 @pytest.mark.notebook
 @every_lesson
-def test_each_exercise_is_open_before_its_solution_and_done_after_it(path: Path) -> None:
-    assert list(exercise_problems(executions(path)["as it is"].result())) == []
+def test_each_exercise_is_open_before_its_solution_and_done_after_it(
+    path: Path, executions: Executions
+) -> None:
+    assert list(exercise_problems(executions[path.stem, "as it is"].result())) == []
 
 
 @pytest.mark.notebook
 @every_lesson
 @pytest.mark.parametrize("method", OTHER_METHODS)
-def test_a_lesson_runs_under_the_other_start_methods(path: Path, method: str) -> None:
-    assert list(exercise_problems(executions(path)[method].result())) == []
+def test_a_lesson_runs_under_the_other_start_methods(
+    path: Path, method: str, executions: Executions
+) -> None:
+    assert list(exercise_problems(executions[path.stem, method].result())) == []
 
 
 @pytest.mark.notebook
 @every_lesson
-def test_the_evidence_fails_with_the_cure_in_the_bad_ones_place(path: Path) -> None:
-    assert executions(path)["swapped"].result() == []
+def test_the_evidence_fails_with_the_cure_in_the_bad_ones_place(
+    path: Path, executions: Executions
+) -> None:
+    assert executions[path.stem, "swapped"].result() == []
