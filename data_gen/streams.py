@@ -49,7 +49,7 @@ def write_table(data: GeneratedData, path: str | Path) -> Path:
 def write_shards(data: GeneratedData, folder: str | Path, *, shards: int = 40) -> list[Path]:
     """Return the files of a folder of shards, made now if it is not there.
 
-    Each is a .npy file of records with the fields "row" and "label" (see `record_type`), and holds
+    Each is a .npy file of records with the fields "row", "label" and "id" (see `record_type`), and holds
     neighbouring rows, about equally many. Raises ValueError for more shards than rows, and
     FileExistsError where another folder is there.
     """
@@ -93,13 +93,17 @@ def append_log(data: GeneratedData, path: str | Path, *, seconds: float = 2.0) -
 
 
 def record_type(data: GeneratedData) -> "np.dtype[Any]":
-    """Return the type of a record in shards and logs: "row" (float32, of its shape) and "label"."""
-    return np.dtype([("row", np.float32, data.row_shape), ("label", np.int64)])
+    """Return the type of a record in shards and logs: "row" (float32, of its shape), "label", "id".
+
+    `id` is the row's index.
+    """
+    return np.dtype([("row", np.float32, data.row_shape), ("label", np.int64), ("id", np.int64)])
 
 
 def _records(data: GeneratedData, rows: range) -> NDArray[Any]:
     records = np.empty(len(rows), record_type(data))
     records["row"], records["label"] = data.expected_rows(rows), data.expected_labels(rows)
+    records["id"] = rows
     return records
 
 

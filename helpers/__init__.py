@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from helpers.drawing.shared_pages import draw_sums as draw_sums
     from helpers.drawing.shared_pages import draw_touched_page as draw_touched_page
     from helpers.drawing.shared_position import draw_shared_position as draw_shared_position
+    from helpers.drawing.shuffle_buffer import draw_shuffle_buffer as draw_shuffle_buffer
+    from helpers.drawing.stream_order import AccuracyCurves as AccuracyCurves
+    from helpers.drawing.stream_order import draw_order as draw_order
     from helpers.drawing.sweeps import draw_rungs as draw_rungs
     from helpers.drawing.sweeps import sweep as sweep
     from helpers.drawing.wrong_rows import draw_losses as draw_losses
@@ -75,6 +78,8 @@ _HOMES = {
         "drawing.outcome_table": "OutcomeTable",
         "drawing.shared_pages": "draw_copied draw_sums draw_touched_page",
         "drawing.shared_position": "draw_shared_position",
+        "drawing.shuffle_buffer": "draw_shuffle_buffer",
+        "drawing.stream_order": "AccuracyCurves draw_order",
         "drawing.sweeps": "draw_rungs sweep",
         "drawing.wrong_rows": "draw_losses draw_wrong_rows",
         "evidence": "shown",

@@ -15,6 +15,7 @@ from wrong_answers_03 import ANSWERS as ANSWERS_03
 from wrong_answers_04 import ANSWERS as ANSWERS_04
 from wrong_answers_05 import ANSWERS as ANSWERS_05
 from wrong_answers_06 import ANSWERS as ANSWERS_06
+from wrong_answers_07 import ANSWERS as ANSWERS_07
 
 from data_gen import GeneratedData
 from data_gen.recipe import Recipe
@@ -89,6 +90,7 @@ ANSWERS: dict[str, list[tuple[dict[str, str], str]]] = {
     **ANSWERS_04,
     **ANSWERS_05,
     **ANSWERS_06,
+    **ANSWERS_07,
 }
 
 

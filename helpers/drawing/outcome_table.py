@@ -10,7 +10,8 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from helpers.drawing import figure_style as style
-from helpers.drawing import front_end, sketch
+from helpers.drawing import sketch
+from helpers.drawing.live_picture import LivePicture
 from helpers.drawing.pictures import Picture
 from helpers.records import Outcome
 
@@ -22,7 +23,7 @@ _WRONG: dict[str, Any] = {"facecolor": style.OUTCOME_COLOURS[Outcome.KILLED]}
 _RAISED: dict[str, Any] = {"facecolor": "#f3dfc4", "hatch": "//", "edgecolor": "#a6611a"}
 
 
-class OutcomeTable:
+class OutcomeTable(LivePicture):
     """A table that is filled row by row.
 
     >>> table = OutcomeTable("wrong rows", ["fork", "spawn"])
@@ -34,7 +35,6 @@ class OutcomeTable:
     def __init__(self, title: str, columns: Sequence[str]) -> None:
         self.title, self.columns = title, list(columns)
         self.rows: dict[str, list[Found]] = {}
-        self._live: Any = None
 
     def add(self, name: str, found: Sequence[Found]) -> None:
         """Add a row, or replace it. Raises ValueError where its squares are not the columns."""
@@ -64,16 +64,6 @@ class OutcomeTable:
                 _draw_square(ax, (_LEFT + column * wide, top), wide - _GAP, found)
         return Picture(figure, repr(self))
 
-    def _show(self) -> None:
-        if not front_end.detect_place().watched:
-            return
-        from IPython.display import display
-
-        if self._live is None:
-            self._live = display(self.picture(), display_id=True)
-        else:
-            self._live.update(self.picture())
-
     def __repr__(self) -> str:
         told = []
         for name, squares in self.rows.items():
@@ -82,12 +72,6 @@ class OutcomeTable:
                 f"{name}: {', '.join(f'{method} {_words(found)}' for method, found in pairs)}."
             )
         return " ".join([f"{self.title}.", *told])
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        if self._live is not None:  # the last expression takes the place of what has moved
-            self._live.update({"text/plain": "", "text/html": ""}, raw=True)
-            self._live = None
-        return self.picture()._repr_mimebundle_(include, exclude)
 
 
 def _words(found: Found) -> str:
