@@ -49,9 +49,9 @@ def write_table(data: GeneratedData, path: str | Path) -> Path:
 def write_shards(data: GeneratedData, folder: str | Path, *, shards: int = 40) -> list[Path]:
     """Return the files of a folder of shards, made now if it is not there.
 
-    Each is a .npy file of records with the fields "row", "label" and "id" (see `record_type`), and holds
-    neighbouring rows, about equally many. Raises ValueError for more shards than rows, and
-    FileExistsError where another folder is there.
+    Each is a .npy file of records with the fields "row", "label" and "id" (see `record_type`),
+    and holds neighbouring rows, about equally many. Raises ValueError for more shards than rows,
+    and FileExistsError where another folder is there.
     """
     shards, folder = whole_number("shards", shards), absolute_path(folder)
     if not 1 <= shards <= data.rows:

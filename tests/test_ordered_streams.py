@@ -60,13 +60,9 @@ def test_a_shard_that_is_damaged_in_mid_epoch_is_named_and_nothing_is_skipped(
 ) -> None:
     shards = write_shards(data, tmp_path / "shards", shards=4)
     shards[2].write_bytes(shards[2].read_bytes()[:5000])
-    got = []
+    numbers, got = iter(shown["ReadsShards"](shards)), []
     with pytest.raises(OSError, match=r"shard-002\.npy is damaged .*: copy it again"):
-        got += shown["ReadsShards"](shards)
-    got = []
-    with pytest.raises(OSError, match="damaged"):
-        for number in shown["ReadsShards"](shards):
-            got.append(number)
+        got.extend(numbers)
     assert got == list(range(500))
 
 

@@ -41,7 +41,7 @@ def test_curves_end_where_they_are_said_to() -> None:
     assert curves.final("sorted") == 0.15
     assert repr(curves) == "Accuracy at the end of the epoch. sorted: 0.15; full: 0.90."
     (ax,) = curves.picture().figure.axes
-    assert [float(line.get_ydata()[-1]) for line in ax.lines] == [0.15, 0.9, 0.1]
+    assert [float(np.asarray(line.get_ydata())[-1]) for line in ax.lines] == [0.15, 0.9, 0.1]
     with pytest.raises(ValueError, match="'none' has no accuracies"):
         curves.add("none", [])
 
