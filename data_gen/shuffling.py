@@ -3,7 +3,6 @@
 `shuffle` takes `.npy` and HDF5 files of the reader's own. See `permutation` for the method.
 """
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -12,16 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from data_gen.failures import writing_failed
 from data_gen.hdf5_process import write_apart
-from data_gen.paths import LOCK, MAKING
 from data_gen.permutation import BUCKET_BYTES, Permutation
+from data_gen.placement import place, placing, take_back_half, unfinished
 from data_gen.progress_bar import Bar
 from data_gen.shuffled_files import shuffle_hdf5, shuffle_npy, tables_of
 from data_gen.whole_numbers import whole_number
 from data_gen.writers import Tick
 from helpers.disk import free_bytes
-from helpers.running.interrupts import interrupts_held
 from helpers.system.files import absolute_path, errors_named
-from helpers.system.locks import wait_for_lock
 from helpers.units import format_bytes
 
 if TYPE_CHECKING:
@@ -67,7 +64,8 @@ def shuffle(
 
     Raises ValueError or OSError before any work: for what is no array of rows of numbers, files of
     other lengths, a target that is there (unless `overwrite`) or is a source, and too little disk.
-    Raises OSError, and leaves nothing, when the disk fills up meanwhile.
+    Raises OSError, and leaves nothing, when the disk fills up meanwhile. Where it is killed, no
+    target is left without the others once it is called again, and `target` never is.
     """
     seed = whole_number("seed", seed)
     if seed < 0:
@@ -75,10 +73,11 @@ def shuffle(
     pairs = {
         absolute_path(a): absolute_path(b) for a, b in {source: target, **(also or {})}.items()
     }
+    take_back_half([*pairs.values()])
     _check_targets(pairs, overwrite)
     tables = {path: tables_of(path) for path in pairs}
     order = _order(tables, seed)
-    _check_disk(tables, next(iter(pairs.values())).parent)
+    _check_disk(pairs, tables)
     _make(pairs, tables, order, overwrite=overwrite, progress=progress)
     names = [table.name or path.name for path, found in tables.items() for table in found]
     return Shuffled(tuple(pairs.values()), order.count, tuple(names))
@@ -112,15 +111,19 @@ def _check_targets(pairs: Mapping[Path, Path], overwrite: bool) -> None:
                 raise ValueError(f"{target} and {source} are one file: pass another target")
 
 
-def _check_disk(tables: "Tables", folder: Path) -> None:
-    largest = max(_nbytes(found[0]) for found in tables.values())
-    needed = int((largest + sum(path.stat().st_size for path in tables)) * (1 + _RESERVE))
-    free = free_bytes(folder)
-    if needed > free:
-        raise OSError(
-            f"shuffling needs {format_bytes(needed)} for a while and the disk of {folder} has "
-            f"{format_bytes(free)} free: free some, or pass a target on another disk"
-        )
+def _check_disk(pairs: Mapping[Path, Path], tables: "Tables") -> None:
+    by_disk: dict[int, list[Path]] = {}
+    for source, target in pairs.items():
+        by_disk.setdefault(target.parent.stat().st_dev, []).append(source)
+    for sources in by_disk.values():
+        largest = max(_nbytes(tables[source][0]) for source in sources)
+        needed = int((largest + sum(path.stat().st_size for path in sources)) * (1 + _RESERVE))
+        folder = pairs[sources[0]].parent
+        if needed > (free := free_bytes(folder)):
+            raise OSError(
+                f"shuffling needs {format_bytes(needed)} for a while and the disk of {folder} has "
+                f"{format_bytes(free)} free: free some, or pass a target on another disk"
+            )
 
 
 def _nbytes(table: "Column") -> int:
@@ -135,29 +138,18 @@ def _make(
     overwrite: bool,
     progress: bool,
 ) -> None:
-    first = next(iter(pairs.values()))
-    making = first.with_name(f".{first.name}{MAKING}")
+    targets = list(pairs.values())
     total = 2 * sum(_nbytes(table) for found in tables.values() for table in found)
-    bar = Bar(first.name, total, shown=progress)
-    with (
-        errors_named(first.parent, "write"),
-        wait_for_lock(first.with_name(f".{first.name}{LOCK}")),
-    ):
+    bar = Bar(targets[0].name, total, shown=progress)
+    with errors_named(targets[0].parent, "write"), placing(targets):
         _check_targets(pairs, overwrite)  # another process may have made them meanwhile
-        shutil.rmtree(making, ignore_errors=True)  # a killed process has left it
         try:
             with bar:
-                for number, (source, found) in enumerate(tables.items()):
-                    (making / str(number)).mkdir(parents=True)
-                    written = making / str(number) / pairs[source].name
-                    _write(found, written, order, bar.update)
-            for number, target in reversed([*enumerate(pairs.values())]):  # the rows last
-                shutil.move(making / str(number) / target.name, target)
+                for source, found in tables.items():
+                    _write(found, unfinished(pairs[source]), order, bar.update)
+            place(targets)
         except (OSError, RuntimeError) as error:
-            raise writing_failed(error, first, bar.done, total) or error from error
-        finally:
-            with interrupts_held():
-                shutil.rmtree(making, ignore_errors=True)
+            raise writing_failed(error, targets[0], bar.done, total) or error from error
 
 
 def _write(found: "list[Column]", path: Path, order: Permutation, tick: Tick) -> None:

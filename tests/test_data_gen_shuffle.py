@@ -201,7 +201,7 @@ def test_a_shuffle_that_is_ended_leaves_nothing_that_is_taken_for_whole(
     target = tmp_path / f"new{data.rows_path.suffix}"
     command = [sys.executable, "-m", "data_gen", "shuffle", "--quiet", str(data.rows_path)]
     with subprocess.Popen([*command, str(target)], stderr=subprocess.PIPE, text=True) as process:
-        while not list(tmp_path.glob(".*making/0/scattered")):
+        while not list(tmp_path.glob(".*making/scattered")):
             time.sleep(0.002)
             assert process.poll() is None
         process.send_signal(how)
@@ -212,6 +212,51 @@ def test_a_shuffle_that_is_ended_leaves_nothing_that_is_taken_for_whole(
         assert [path.name for path in tmp_path.iterdir()] == ["data"]
     assert isinstance(shuffle(data.rows_path, target, progress=False), Shuffled)
     assert {path.name for path in tmp_path.iterdir()} == {"data", target.name}
+
+
+_KILLED_AT = """
+import os, signal, sys
+from pathlib import Path
+from data_gen import shuffle
+real, left = {call: getattr(Path, call) for call in ("unlink", "replace")}, [int(sys.argv[1])]
+def patched(call):
+    def killed(path, *args, **options):
+        if "data_gen" not in path.name and path.suffix == ".npy":
+            left[0] -= 1
+            if left[0] < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return real[call](path, *args, **options)
+    return killed
+for call in real:
+    setattr(Path, call, patched(call))
+shuffle("rows.npy", "new.npy", also={"labels.npy": "new-labels.npy"}, seed=1, progress=False,
+        overwrite=True)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
+@pytest.mark.parametrize(
+    ("calls", "left"), [(0, "rows and labels"), (1, "labels"), (2, ""), (3, "")]
+)
+def test_rows_are_never_left_with_other_labels_wherever_the_kill_comes(
+    npy: Path, calls: int, left: str
+) -> None:
+    """The targets are there before, in another order: both are removed, then both replaced."""
+    old = shuffled_npy(npy, seed=0)
+    command = [sys.executable, "-c", _KILLED_AT, str(calls)]
+    assert subprocess.run(command, cwd=npy).returncode == -signal.SIGKILL
+    if left:  # what is left is old
+        assert (npy / "new.npy").exists() is ("rows" in left)
+        assert np.array_equal(np.load(npy / "new-labels.npy"), old[1])
+        with pytest.raises(FileExistsError, match="is there already"):
+            shuffled_npy(npy)
+        subprocess.run([sys.executable, "-c", _KILLED_AT, "9"], cwd=npy, check=True)
+    else:  # half of a new pair is taken away
+        assert not (npy / "new.npy").exists()
+        shuffled_npy(npy, seed=1)
+    rows, labels = np.load(npy / "new.npy"), np.load(npy / "new-labels.npy")
+    assert (rows[:, 0] == 3 * labels).all()
+    assert len([*npy.iterdir()]) == 4
 
 
 def test_the_command_line_shuffles(npy: Path, capsys: pytest.CaptureFixture[str]) -> None:
