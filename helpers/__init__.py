@@ -31,11 +31,13 @@ if TYPE_CHECKING:
     from helpers.drawing.mechanisms import draw_read_ahead as draw_read_ahead
     from helpers.drawing.opens import draw_open as draw_open
     from helpers.drawing.outcome_table import OutcomeTable as OutcomeTable
+    from helpers.drawing.setting_curves import draw_setting as draw_setting
     from helpers.drawing.shared_pages import draw_copied as draw_copied
     from helpers.drawing.shared_pages import draw_sums as draw_sums
     from helpers.drawing.shared_pages import draw_touched_page as draw_touched_page
     from helpers.drawing.shared_position import draw_shared_position as draw_shared_position
     from helpers.drawing.shuffle_buffer import draw_shuffle_buffer as draw_shuffle_buffer
+    from helpers.drawing.stages import draw_stages as draw_stages
     from helpers.drawing.stream_order import AccuracyCurves as AccuracyCurves
     from helpers.drawing.stream_order import draw_order as draw_order
     from helpers.drawing.sweeps import draw_rungs as draw_rungs
@@ -60,10 +62,13 @@ if TYPE_CHECKING:
     from helpers.plots import before_after as before_after
     from helpers.predictions import predict as predict
     from helpers.progress import track as track
+    from helpers.queued_memory import queued_bytes as queued_bytes
     from helpers.read_counts import count_reads as count_reads
     from helpers.scales import scale as scale
     from helpers.sliders import Slider as Slider
     from helpers.units import format_bytes as format_bytes
+    from helpers.verdicts import Verdict as Verdict
+    from helpers.verdicts import judge as judge
 
 _HOMES = {
     name: home
@@ -76,9 +81,11 @@ _HOMES = {
         "drawing.mechanisms": "draw_double_charge draw_pickled_map draw_read_ahead",
         "drawing.opens": "draw_open",
         "drawing.outcome_table": "OutcomeTable",
+        "drawing.setting_curves": "draw_setting",
         "drawing.shared_pages": "draw_copied draw_sums draw_touched_page",
         "drawing.shared_position": "draw_shared_position",
         "drawing.shuffle_buffer": "draw_shuffle_buffer",
+        "drawing.stages": "draw_stages",
         "drawing.stream_order": "AccuracyCurves draw_order",
         "drawing.sweeps": "draw_rungs sweep",
         "drawing.wrong_rows": "draw_losses draw_wrong_rows",
@@ -96,10 +103,12 @@ _HOMES = {
         "plots": "before_after",
         "predictions": "predict",
         "progress": "track",
+        "queued_memory": "queued_bytes",
         "read_counts": "count_reads",
         "scales": "scale",
         "sliders": "Slider",
         "units": "format_bytes",
+        "verdicts": "Verdict judge",
     }.items()
     for name in names.split()
 }
