@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from helpers.running.counting import whole
+
 FREE = 0.05  # of the time: whoever waits less can win nothing worth a change
 _FEWEST = 2
 
@@ -74,11 +76,11 @@ def judge(
     """
     if not callable(step):
         raise TypeError(f"step is {step!r}: pass a function that takes a batch")
-    if isinstance(batches, bool) or int(batches) != batches or batches < 1:
+    if not whole(lambda: batches):
         raise ValueError(f"batches={batches!r}: pass a whole number above zero")
-    alone = _Timed(loader, lambda _: None, int(batches), clock)
-    both = _Timed(loader, step, int(batches), clock)
-    again = _Timed(_repeated(alone.last, alone.taken), step, int(batches), clock)
+    alone = _Timed(loader, lambda _: None, batches, clock)
+    both = _Timed(loader, step, batches, clock)
+    again = _Timed(_repeated(alone.last, alone.taken), step, batches, clock)
     return Verdict(alone.seconds, again.seconds, both.seconds, both.waiting, both.timed)
 
 

@@ -1,6 +1,7 @@
 """Datasets and loops over loaders that the tests give to `run`."""
 
 import multiprocessing
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -68,3 +69,17 @@ def endless_epoch() -> None:
 def _endless() -> Iterator[torch.Tensor]:
     while True:
         yield torch.zeros(4, 8)
+
+
+class LargeRows(Rows):
+    """8 MiB each, of its own."""
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        return torch.zeros(2**21)
+
+
+def wait_at_each(dataset: Dataset[torch.Tensor], workers: int, factor: int, seconds: float) -> None:
+    """Let the workers fill their queue."""
+    options: dict[str, Any] = {"num_workers": workers, "prefetch_factor": factor}
+    for _ in track(DataLoader(dataset, batch_size=None, **options)):
+        time.sleep(seconds)

@@ -98,11 +98,11 @@ def link_problems(notebook: Any, folder: Path) -> Iterator[str]:
             path = folder / target
             if target and not path.exists():
                 yield f"cell {cell.id} links to {target}, which is not there"
-            elif anchor and target.endswith(".ipynb") and anchor[1:] not in _anchors(path):
+            elif anchor and target.endswith(".ipynb") and anchor[1:] not in anchors(path):
                 yield f"cell {cell.id} links to {target}{anchor}, and there is no such heading"
 
 
-def _anchors(path: Path) -> set[str]:
+def anchors(path: Path) -> set[str]:
     """Return the anchors that JupyterLab gives to the headings of a notebook."""
     lines = [line for cell in read(path).cells for line in cell.source.splitlines()]
     return {line.lstrip("#").strip().replace(" ", "-") for line in lines if line.startswith("#")}

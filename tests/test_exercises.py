@@ -16,6 +16,7 @@ from wrong_answers_04 import ANSWERS as ANSWERS_04
 from wrong_answers_05 import ANSWERS as ANSWERS_05
 from wrong_answers_06 import ANSWERS as ANSWERS_06
 from wrong_answers_07 import ANSWERS as ANSWERS_07
+from wrong_answers_08 import ANSWERS as ANSWERS_08
 
 from data_gen import GeneratedData
 from data_gen.recipe import Recipe
@@ -91,6 +92,7 @@ ANSWERS: dict[str, list[tuple[dict[str, str], str]]] = {
     **ANSWERS_05,
     **ANSWERS_06,
     **ANSWERS_07,
+    **ANSWERS_08,
 }
 
 

@@ -146,7 +146,7 @@ class Watch:
                 kill(process.pid)
 
     def _snapshot(self, reading: MemoryReading, seconds: float) -> Snapshot:
-        if self.group is None and seconds >= self.next_sample:
+        if seconds >= self.next_sample:
             self.file_bytes = self.files.size_bytes(process.pid for process in reading.processes)
         read = None if reading.read_bytes is None else reading.read_bytes - self.read_before
         return Snapshot(
