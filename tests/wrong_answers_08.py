@@ -32,7 +32,7 @@ ANSWERS: dict[str, list[tuple[dict[str, str], str]]] = {
                 "0.0, clock()\n    for": "0.0, None\n    for",
                 "arrived - asked": "arrived - (asked or arrived)",
             },
-            "7 s before its first batch",
+            "waited is 12.0: the first batch is waited for, too",
         ),
     ],
 }

@@ -1,7 +1,8 @@
 """What watching costs the one who is watched: the live view, the snapshots and `track` together.
 
 The watcher and the view take a few percent of a second core. Where no core is free they take them
-from the loop: then only what the loop's own work costs more, in CPU time, is held to the bound.
+from the loop, and its own work takes more CPU time, too, as caches and cores are shared. Then only
+a looser bound is held, on that CPU time.
 """
 
 import os
@@ -30,7 +31,7 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="the watcher cannot be paused"),
 ]
 PAIRS = 15
-MOST = 1.05
+MOST, MOST_WHERE_BUSY = 1.05, 1.25
 
 
 class DrawsWhatIsNew(NoView):
@@ -73,5 +74,6 @@ def test_watching_slows_an_epoch_by_at_most_a_twentieth(
         f"frames; load average before it {load:.1f})\n"
     )
     assert len(shown) > PAIRS / 4  # the view was drawing
-    assert cpu <= MOST
-    assert clock <= MOST or load > (os.cpu_count() or 1) - 1.5  # no core was free for the observer
+    busy = load > (os.cpu_count() or 1) - 1.5  # no core was free for the observer
+    assert cpu <= (MOST_WHERE_BUSY if busy else MOST)
+    assert busy or clock <= MOST
