@@ -38,9 +38,9 @@ def draw_setting(
 
 @style.styled
 def _draw(setting: str, curves: Mapping[str, Points], limit: float | None) -> Any:
-    figure = style.new_figure(WIDTH, 380)
-    left = figure.add_axes((0.1, 0.28, 0.5, 0.59))
-    right = figure.add_axes((0.71, 0.28, 0.27, 0.59))
+    figure = style.new_figure(WIDTH, 410)
+    left = figure.add_axes((0.1, 0.32, 0.5, 0.58))
+    right = figure.add_axes((0.71, 0.32, 0.27, 0.58))
     for part, ax in enumerate((left, right)):
         _draw_lines(ax, setting, curves, part)
     _scale_rates(left, _rates(curves), limit)

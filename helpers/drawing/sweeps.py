@@ -83,7 +83,8 @@ def draw_rungs(rates: Mapping[str, float], what: str) -> Picture:
     for title, rate in rates.items():
         if not rate > 0:
             raise ValueError(f"{title!r} has a rate of {rate}: measure it for longer")
-        times = f" ({rate / bars[-1].value:.1f} times)" if bars else ""
+        gain = rate / bars[-1].value if bars else 1
+        times = f" ({gain:{'.1f' if gain >= 1 else '.2g'}} times)" if bars else ""
         look = {"color": style.OUTCOME_COLOURS[Outcome.FINISHED], "linewidth": 0}
         bars.append(Bar(title, rate, format_rate(rate) + times, look))
     told = "; ".join(f"{bar.title}: {bar.words}" for bar in bars)
