@@ -132,6 +132,9 @@ def _shuffle(words: Sequence[str]) -> int:
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it is there")
     parser.add_argument("--quiet", action="store_true", help="show no progress bar")
     given = parser.parse_args(words)
+    sources = [given.source, *(source for source, _ in given.also)]
+    if twice := [source for source in sources if sources.count(source) > 1]:
+        parser.error(f"{twice[0]} is to be shuffled twice: name each file once")
     shuffled = shuffle(
         given.source,
         given.target,

@@ -3,7 +3,7 @@
 `shuffle` takes `.npy` and HDF5 files of the reader's own. See `permutation` for the method.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -70,9 +70,7 @@ def shuffle(
     seed = whole_number("seed", seed)
     if seed < 0:
         raise ValueError(f"seed={seed}: pass 0 or more")
-    pairs = {
-        absolute_path(a): absolute_path(b) for a, b in {source: target, **(also or {})}.items()
-    }
+    pairs = _pairs([(source, target), *(also or {}).items()])
     take_back_half([*pairs.values()])
     _check_targets(pairs, overwrite)
     tables = {path: tables_of(path) for path in pairs}
@@ -81,6 +79,15 @@ def shuffle(
     _make(pairs, tables, order, overwrite=overwrite, progress=progress)
     names = [table.name or path.name for path, found in tables.items() for table in found]
     return Shuffled(tuple(pairs.values()), order.count, tuple(names))
+
+
+def _pairs(given: Iterable[tuple[str | Path, str | Path]]) -> dict[Path, Path]:
+    pairs: dict[Path, Path] = {}
+    for source, target in given:
+        if absolute_path(source) in pairs:
+            raise ValueError(f"{source} is to be shuffled twice: name each file once")
+        pairs[absolute_path(source)] = absolute_path(target)
+    return pairs
 
 
 def _order(tables: "Tables", seed: int) -> Permutation:

@@ -148,6 +148,7 @@ REFUSALS: list[tuple[str, str, dict[str, Any], str]] = [
     ("objects.npy", "new.npy", {}, "Python objects"),
     ("rows.npy", "new.npy", {"also": {"short.npy": "b.npy"}}, "5 rows .* 10,000: pass files"),
     ("rows.npy", "new.npy", {"also": {"labels.npy": "new.npy"}}, "read or written twice"),
+    ("rows.npy", "new.npy", {"also": {"rows.npy": "b.npy"}}, "rows.npy is to be shuffled twice"),
 ]
 
 
@@ -268,3 +269,6 @@ def test_the_command_line_shuffles(npy: Path, capsys: pytest.CaptureFixture[str]
     assert main(words) == 2
     assert "is there already" in capsys.readouterr().err
     assert main([*words, "--overwrite"]) == 0
+    with pytest.raises(SystemExit, match="2"):
+        main([*words, "--also", str(npy / "labels.npy"), str(npy / "b.npy")])
+    assert "labels.npy is to be shuffled twice: name each file once" in capsys.readouterr().err
